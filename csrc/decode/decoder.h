@@ -1,0 +1,32 @@
+// Decoder: encoded bytes in, rows of a region out. One implementation per codec behind this contract.
+//
+// Use: open(bytes) reads the header and checks the limits; then the RowSource protocol. The bytes must stay alive
+// until the next open() or the decoder's end. A decoder is used for one image after another, by one thread;
+// nothing blocks, nothing is written to stderr, nothing unwinds out of it. After any error the next open()
+// starts afresh.
+//
+// Exactness: the rows are those of Pillow's Image.open(f).convert("RGB"), for any region. A valid file of a kind
+// that this decoder does not reproduce gives Errc::unsupported, at open(): the pipeline then asks Pillow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/row_source.h"
+
+namespace pyfastdl {
+
+struct DecodeLimits {
+  // Pillow raises DecompressionBombError above twice Image.MAX_IMAGE_PIXELS (89,478,485).
+  std::uint64_t max_pixels = 2ull * 89478485ull;
+  // Scans of a progressive JPEG: each costs a pass over the whole image, so a small file can ask for hours.
+  int max_scans = 500;
+};
+
+class Decoder : public RowSource {
+ public:
+  virtual Status open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) = 0;
+};
+
+}  // namespace pyfastdl

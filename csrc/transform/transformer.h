@@ -1,0 +1,31 @@
+// Transformer: runs a plan on one image and writes the finished pixels into a cell.
+//
+// One per thread: it owns the scratch memory (a few rows, not whole images) and keeps it from sample to sample.
+// The plan is shared and constant. Nothing blocks.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/random.h"
+#include "base/row_source.h"
+#include "transform/plan.h"
+
+namespace pyfastdl {
+
+class Transformer {
+ public:
+  explicit Transformer(std::shared_ptr<const Plan> plan);
+  ~Transformer();
+
+  // `image` was opened; `cell` has room for plan.cell_bytes(cell_size). An image that the plan turns into another
+  // size than cell_size gives Errc::bad_data naming both sizes.
+  Status run(RowSource& image, const SampleKey& key, Size cell_size, std::byte* cell);
+
+ private:
+  struct Scratch;
+  std::shared_ptr<const Plan> plan_;
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace pyfastdl
