@@ -35,7 +35,6 @@ class ByteBuffer {
     if (size > capacity_ || data_ == nullptr) {
       std::unique_ptr<std::uint8_t, Free> old = std::move(data_);
       const std::size_t kept = size_;
-      capacity_ = 0;
       grow(size);
       if (kept > 0) std::memcpy(data_.get(), old.get(), kept);
     }
@@ -56,9 +55,9 @@ class ByteBuffer {
 
   void grow(std::size_t size) {
     const std::size_t bytes = (size + kRowPadding + 63) / 64 * 64;
-    if (bytes < size) throw std::bad_alloc();
     data_.reset();
-    capacity_ = 0;
+    size_ = capacity_ = 0;  // what holds if there is no memory
+    if (bytes < size) throw std::bad_alloc();
     auto* p = static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes));
     if (p == nullptr) throw std::bad_alloc();
     data_.reset(p);
