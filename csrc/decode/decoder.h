@@ -27,6 +27,9 @@ struct DecodeLimits {
 class Decoder : public RowSource {
  public:
   virtual Status open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) = 0;
+
+  // Whether the last start() could leave out pixels around its region, rather than decode and drop them.
+  virtual bool last_was_region() const { return false; }
 };
 
 }  // namespace pyfastdl

@@ -1,0 +1,252 @@
+#include "decode/jpeg_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "decode/decoding.h"
+#include "decode/encoders.h"
+#include "decode/jpeg_trust.h"
+#include "decode/libjpeg.h"
+
+namespace pyfastdl {
+namespace {
+
+using testing::Bytes;
+using testing::crop_rgb;
+using testing::decode;
+using testing::Decoded;
+using testing::JpegColors;
+using testing::JpegOptions;
+using testing::make_jpeg;
+using testing::random_region;
+
+struct Sampling {
+  const char* name;
+  int h;
+  int v;
+  JpegColors colors = JpegColors::ycc;
+};
+
+// JpegRegions::always: nothing but the margins makes these regions equal.
+TEST(JpegDecoder, RegionsEqualTheFullDecodeForEverySampling) {
+  constexpr Sampling kSamplings[] = {
+      {"4:4:4", 1, 1},
+      {"4:2:2", 2, 1},
+      {"4:2:0", 2, 2},
+      {"4:4:0", 1, 2},
+      {"4:1:1", 4, 1},
+      {"4:1:0", 4, 2},
+      {"1x4", 1, 4},
+      {"3x1", 3, 1},
+      {"gray", 1, 1, JpegColors::gray},
+      {"gray 2x2", 2, 2, JpegColors::gray},
+      {"RGB", 1, 1, JpegColors::rgb},
+      {"CMYK", 1, 1, JpegColors::cmyk},
+      {"YCCK", 2, 2, JpegColors::ycck},
+  };
+  constexpr Size kSizes[] = {{97, 131}, {64, 96}, {1, 70}, {70, 1}, {9, 300}, {203, 17}, {3, 3}};
+  JpegDecoder full, part;
+  full.set_regions(JpegRegions::never);
+  part.set_regions(JpegRegions::always);
+  std::uint32_t state = 3;
+  int regions = 0;
+  for (const Sampling& s : kSamplings) {
+    for (const Size size : kSizes) {
+      for (const bool progressive : {false, true}) {
+        for (const int restart_rows : {0, 1}) {
+          const Bytes file = make_jpeg(size, {.luma_h = s.h,
+                                              .luma_v = s.v,
+                                              .colors = s.colors,
+                                              .progressive = progressive,
+                                              .restart_rows = restart_rows});
+          const Decoded expected = decode(full, file);
+          ASSERT_TRUE(expected.status.ok()) << expected.status.message();
+          for (int i = 0; i < 25; ++i, ++regions) {
+            const Region r = random_region(size, state);
+            const Decoded got = decode(part, file, &r, 1 + i % 20);
+            ASSERT_TRUE(got.status.ok()) << got.status.message();
+            ASSERT_EQ(part.last_was_region(), r != whole(size));
+            ASSERT_EQ(got.rgb, crop_rgb(expected.rgb, size, r))
+                << s.name << (progressive ? " progressive" : "") << " restart rows " << restart_rows << ", "
+                << size.height << " x " << size.width << ": top " << r.top << " left " << r.left << " height "
+                << r.height << " width " << r.width;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(regions, 13 * 7 * 2 * 2 * 25);
+}
+
+TEST(JpegDecoder, FullDecodeOnDemandGivesTheSameAndItsReason) {
+  const Size size{90, 120};
+  const Bytes file = make_jpeg(size);
+  const Region r{20, 30, 40, 50};
+  JpegDecoder decoder;
+  const Decoded part = decode(decoder, file, &r);
+  EXPECT_EQ(jpeg_regions_untrusted(), nullptr);
+  EXPECT_TRUE(decoder.last_was_region());
+  EXPECT_EQ(decoder.full_decode_reason(), nullptr);
+  EXPECT_LT(decoder.row_bytes(), static_cast<std::size_t>(size.width) * kPixelBytes);
+
+  decoder.set_regions(JpegRegions::never);
+  EXPECT_EQ(decode(decoder, file, &r).rgb, part.rgb);
+  EXPECT_FALSE(decoder.last_was_region());
+  EXPECT_NE(decoder.full_decode_reason(), nullptr);
+  // Everything is no part of itself.
+  decode(decoder, file);
+  EXPECT_EQ(decoder.full_decode_reason(), nullptr);
+}
+
+// The first scans of a progressive file, properly ended: libjpeg then smooths, over the neighbours a region
+// lacks.
+TEST(JpegDecoder, UnfinishedProgressiveFilesAreDecodedInFull) {
+  const Size size{120, 160};
+  const Bytes file = make_jpeg(size, {.progressive = true, .quality = 30});
+  std::size_t scans = 0, cut = 0;
+  for (std::size_t i = 0; i + 1 < file.size() && cut == 0; ++i) {
+    if (file[i] == 0xFF && file[i + 1] == 0xDA && ++scans == 3) cut = i;
+  }
+  ASSERT_GT(cut, 0u);
+  Bytes unfinished(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(cut));
+  unfinished.insert(unfinished.end(), {0xFF, 0xD9});
+  JpegDecoder decoder;
+  const Decoded all = decode(decoder, unfinished);
+  ASSERT_TRUE(all.status.ok()) << all.status.message();
+  std::uint32_t state = 1;
+  for (int i = 0; i < 50; ++i) {
+    const Region r = random_region(size, state);
+    ASSERT_EQ(decode(decoder, unfinished, &r).rgb, crop_rgb(all.rgb, size, r));
+    ASSERT_EQ(decoder.full_decode_reason() != nullptr, r != whole(size));
+  }
+}
+
+TEST(JpegDecoder, TablesOfOneFileNeverReachTheNext) {
+  const Size size{40, 40};
+  JpegDecoder decoder;
+  ASSERT_TRUE(decode(decoder, make_jpeg(size)).status.ok());
+  const Decoded bare = decode(decoder, make_jpeg(size, {.tables = false}));
+  EXPECT_EQ(bare.status.code(), Errc::bad_data);
+}
+
+TEST(JpegDecoder, TheEndMarkerMayBeMissingAndJunkMayFollow) {
+  const Size size{100, 60};
+  const Bytes file = make_jpeg(size);
+  JpegDecoder decoder;
+  const Decoded expected = decode(decoder, file);
+  Bytes junk = file;
+  junk.insert(junk.end(), 1000, 0x20);
+  const Region top{0, 0, 5, 60};
+  const Decoded with_junk = decode(decoder, junk);
+  ASSERT_TRUE(with_junk.status.ok()) << with_junk.status.message();
+  EXPECT_EQ(with_junk.rgb, expected.rgb);
+  EXPECT_TRUE(decode(decoder, junk, &top).status.ok());
+
+  // The file is cut far below the region; only finish() can tell.
+  const Bytes half(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(file.size() * 3 / 4));
+  Bytes half_and_junk = half;
+  half_and_junk.insert(half_and_junk.end(), 10, 0x20);
+  ASSERT_TRUE(decoder.open(half, {}).ok());
+  ASSERT_TRUE(decoder.start(top).ok());
+  std::vector<std::uint8_t> row(decoder.row_bytes() + kRowPadding);
+  for (int y = 0; y < top.height; ++y) {
+    std::uint8_t* rows[] = {row.data()};
+    ASSERT_TRUE(decoder.read_rows(rows, 1).ok());
+  }
+  const Status status = decoder.finish();
+  EXPECT_EQ(status.code(), Errc::bad_data);
+  EXPECT_NE(status.message().find("cut off"), std::string::npos) << status.message();
+}
+
+TEST(JpegDecoder, ScansAreLimited) {
+  const Bytes file = make_jpeg({40, 40}, {.progressive = true});
+  DecodeLimits limits;
+  limits.max_scans = 10;  // what jpeg_simple_progression writes for three components
+  JpegDecoder decoder;
+  EXPECT_TRUE(decode(decoder, file, nullptr, 16, limits).status.ok());
+  limits.max_scans = 9;
+  const Decoded refused = decode(decoder, file, nullptr, 16, limits);
+  EXPECT_EQ(refused.status.code(), Errc::limit);
+  EXPECT_NE(refused.status.message().find("more than 9 scans"), std::string::npos)
+      << refused.status.message();
+}
+
+// Hundreds of tiny refinement scans that cost a pass each: CASES F4.
+TEST(JpegDecoder, ThousandsOfScansEndAtTheLimit) {
+  Bytes file = make_jpeg({16, 16}, {.progressive = true});
+  std::size_t last = 0;
+  for (std::size_t i = 0; i + 1 < file.size(); ++i) {
+    if (file[i] == 0xFF && file[i + 1] == 0xDA) last = i;
+  }
+  const Bytes scan(file.begin() + static_cast<std::ptrdiff_t>(last), file.end() - 2);
+  file.resize(file.size() - 2);
+  for (int i = 0; i < 2000; ++i) file.insert(file.end(), scan.begin(), scan.end());
+  file.insert(file.end(), {0xFF, 0xD9});
+  JpegDecoder decoder;
+  EXPECT_EQ(decode(decoder, file).status.code(), Errc::limit);
+}
+
+TEST(JpegDecoder, KindsForPillowAreNamed) {
+  JpegDecoder decoder;
+  const Status arithmetic = decoder.open(make_jpeg({20, 20}, {.arithmetic = true}), {});
+  EXPECT_EQ(arithmetic.code(), Errc::unsupported);
+  EXPECT_NE(arithmetic.message().find("arithmetic"), std::string::npos) << arithmetic.message();
+  EXPECT_EQ(decoder.open(make_jpeg({20, 20}, {.luma_h = 1, .luma_v = 1, .components = 2}), {}).code(),
+            Errc::unsupported);
+
+  Bytes file = make_jpeg({20, 20});
+  const std::uint8_t sof0[] = {0xFF, 0xC0};
+  const auto sof = std::search(file.begin(), file.end(), std::begin(sof0), std::end(sof0));
+  ASSERT_NE(sof, file.end());
+  Bytes lossless = file, deep = file;
+  lossless[static_cast<std::size_t>(sof - file.begin()) + 1] = 0xC3;
+  deep[static_cast<std::size_t>(sof - file.begin()) + 4] = 12;
+  EXPECT_EQ(decoder.open(lossless, {}).code(), Errc::unsupported);
+  EXPECT_EQ(decoder.open(deep, {}).code(), Errc::unsupported);
+}
+
+// The samples as the file stores them, C M Y K.
+Bytes stored_cmyk(const Bytes& file) {
+  jpeg_decompress_struct info;
+  jpeg_error_mgr error;
+  info.err = jpeg_std_error(&error);
+  jpeg_create_decompress(&info);
+  jpeg_mem_src(&info, file.data(), file.size());
+  jpeg_read_header(&info, TRUE);
+  info.out_color_space = JCS_CMYK;
+  jpeg_start_decompress(&info);
+  const std::size_t stride = std::size_t{info.output_width} * 4;
+  Bytes out(stride * info.output_height);
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW row = out.data() + info.output_scanline * stride;
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_destroy_decompress(&info);
+  return out;
+}
+
+TEST(JpegDecoder, FourComponentsAreInvertedWithOrWithoutAdobesMarker) {
+  JpegDecoder decoder;
+  for (const JpegColors colors : {JpegColors::cmyk, JpegColors::ycck}) {
+    for (const bool marker : {true, false}) {
+      const Bytes file =
+          make_jpeg({30, 41}, {.luma_h = 1, .luma_v = 1, .colors = colors, .adobe_marker = marker});
+      const Bytes cmyk = stored_cmyk(file);
+      const Decoded got = decode(decoder, file);
+      ASSERT_TRUE(got.status.ok()) << got.status.message();
+      for (std::size_t i = 0; i < got.rgb.size(); ++i) {
+        const int k = cmyk[i / 3 * 4 + 3];
+        const int ink = 255 - cmyk[i / 3 * 4 + i % 3];
+        // Pillow's rounding division by 255.
+        const int product = k * ink + 128;
+        ASSERT_EQ(got.rgb[i], k - ((product + (product >> 8)) >> 8)) << "byte " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pyfastdl

@@ -1,0 +1,73 @@
+// Writes the fuzzers' seeds: one small file of each kind, into DIR/jpeg, DIR/png and DIR/webp.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "decode/encoders.h"
+
+namespace {
+
+using namespace pyfastdl;
+using testing::Bytes;
+
+void write(const std::filesystem::path& folder, const std::string& name, const Bytes& bytes) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / name, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+void write_jpegs(const std::filesystem::path& folder, Size size) {
+  using testing::JpegColors;
+  for (const auto& [h, v] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}}) {
+    for (const bool progressive : {false, true}) {
+      for (const int restarts : {0, 1}) {
+        write(folder,
+              std::to_string(h) + std::to_string(v) + (progressive ? "p" : "b") + std::to_string(restarts),
+              testing::make_jpeg(
+                  size, {.luma_h = h, .luma_v = v, .progressive = progressive, .restart_rows = restarts}));
+      }
+    }
+  }
+  write(folder, "gray", testing::make_jpeg(size, {.luma_h = 1, .luma_v = 1, .colors = JpegColors::gray}));
+  write(folder, "rgb", testing::make_jpeg(size, {.luma_h = 1, .luma_v = 1, .colors = JpegColors::rgb}));
+  write(folder, "cmyk", testing::make_jpeg(size, {.luma_h = 1, .luma_v = 1, .colors = JpegColors::cmyk}));
+  write(folder, "ycck", testing::make_jpeg(size, {.colors = JpegColors::ycck}));
+  write(folder, "arithmetic", testing::make_jpeg(size, {.arithmetic = true}));
+}
+
+void write_pngs(const std::filesystem::path& folder, Size size) {
+  for (const int color : {0, 2, 3, 4, 6}) {
+    for (const int depth : {1, 2, 4, 8, 16}) {
+      if ((color == 3 && depth == 16) || (color != 0 && color != 3 && depth < 8)) continue;
+      for (const bool interlaced : {false, true}) {
+        write(folder, std::to_string(color) + "_" + std::to_string(depth) + (interlaced ? "i" : ""),
+              testing::make_png(size, {.color_type = color, .depth = depth, .interlaced = interlaced}).file);
+      }
+    }
+  }
+}
+
+void write_webps(const std::filesystem::path& folder, Size size) {
+  for (const bool lossless : {false, true}) {
+    for (const bool alpha : {false, true}) {
+      write(folder, std::string(lossless ? "lossless" : "lossy") + (alpha ? "_alpha" : ""),
+            testing::make_webp(size, lossless, alpha, 40));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: " << argv[0] << " DIR\n";
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  const Size size{19, 37};
+  write_jpegs(folder / "jpeg", size);
+  write_pngs(folder / "png", size);
+  write_webps(folder / "webp", size);
+  return 0;
+}
