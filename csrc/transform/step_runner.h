@@ -1,0 +1,41 @@
+// StepRunner: runs Steps on one image, from the source to the sink of the last step.
+//
+// One per thread. It owns the resizer and the images between steps (none for a plan of one step) and keeps their
+// memory from sample to sample, up to a limit. Nothing blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/byte_buffer.h"
+#include "base/pixels_source.h"
+#include "base/row_source.h"
+#include "base/status.h"
+#include "transform/resizer.h"
+#include "transform/steps.h"
+
+namespace pyfastdl {
+
+// Takes the rows of a finished canvas, each once, top to bottom. `mirror`: the row is to be read from right to left.
+class CanvasSink {
+ public:
+  virtual ~CanvasSink() = default;
+  // REQUIRES of the row: RGB, size.width pixels, kRowPadding readable bytes behind them.
+  virtual void put_row(const std::uint8_t* rgb, int y, Size size, bool mirror) = 0;
+};
+
+class StepRunner {
+ public:
+  // Calls the image's finish() too, unless no pixel of it shows (then the image isn't touched). Throws std::bad_alloc.
+  Status run(const Steps& steps, RowSource& image, CanvasSink& sink);
+
+ private:
+  Status run_step(const Step& step, RowSource& source, CanvasSink& sink);
+
+  Resizer resizer_;
+  std::array<ByteBuffer, 2> images_;  // taken in turns: a step reads one and writes the other
+  PixelsSource between_;
+  ByteBuffer padded_row_;
+};
+
+}  // namespace pyfastdl
