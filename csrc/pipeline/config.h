@@ -1,0 +1,42 @@
+// What a pipeline is built from. Constant after construction; shared by all its threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/geometry.h"
+#include "decode/decoder.h"
+#include "pipeline/target_table.h"
+#include "read/file_reader.h"
+#include "source/path_table.h"
+#include "transform/plan.h"
+
+namespace pyfastdl {
+
+// What happens to a batch with a sample that could not be loaded.
+enum class ErrorPolicy {
+  raise,    // the batch is not handed over: its first failure is raised
+  replace,  // another sample, chosen by the sample's own key, takes the place
+  skip,     // the batch closes up in order and is smaller
+};
+
+struct PipelineConfig {
+  std::shared_ptr<const PathTable> paths;
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const TargetTable> targets;  // nullptr: samples have none
+  Size cell_size;                // what the plan must make of every image
+  std::uint32_t batch_size = 1;  // the largest batch that open() takes
+  std::uint32_t prefetch = 4;    // batches open at once
+  unsigned decode_threads = 1;
+  unsigned read_threads = 4;
+  bool return_index = false;
+  ErrorPolicy on_error = ErrorPolicy::raise;
+  DecodeLimits limits;
+  std::uint64_t max_file_bytes = kMaxFileBytes;
+};
+
+// prefetch open ones, the batch in the consumer's hands, and the one it still holds while it asks for the next.
+inline std::uint32_t slots_of(const PipelineConfig& config) { return config.prefetch + 2; }
+
+}  // namespace pyfastdl
