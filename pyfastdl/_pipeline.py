@@ -1,0 +1,120 @@
+"""The native pipeline with what Python adds to it: waiting that answers signals, Pillow's threads, and a quiet end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from pyfastdl import _core, fallback
+from pyfastdl.errors import LoaderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Pipeline"]
+
+# A native wait returns at least this often, in seconds, so that signal handlers get their turn.
+_SLICE = 0.1
+
+# Threads that decode with Pillow: more would only queue for the GIL.
+_MAX_PILLOW_THREADS = 4
+
+
+class Pipeline:
+    """Batches of indices in, tuples of DLPack capsules out.
+
+    Args:
+        **config: what ``_core.Pipeline`` takes.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self._native = _core.Pipeline(**config)
+        self._pillow_count = min(_MAX_PILLOW_THREADS, config["decode_threads"])
+        self._pillow_threads: list[threading.Thread] = []
+        self._pid = os.getpid()
+        self.batch_size: int = config["batch_size"]
+        _live.add(self)
+
+    def start_epoch(self, seed: int, epoch: int) -> None:
+        self._native.start_epoch(seed & 0xFFFFFFFFFFFFFFFF, epoch)
+
+    def wants_batch(self) -> bool:
+        return self._native.wants_batch()
+
+    def open(self, indices: npt.NDArray[np.int64]) -> None:
+        self._native.open(indices)
+
+    def open_batches(self) -> int:
+        return self._native.open_batches()
+
+    def next(self, timeout: float) -> tuple[Any, ...] | None:
+        """The capsules of the oldest open batch; None when no batch is open any more.
+
+        Args:
+            timeout: seconds; 0 waits as long as it takes.
+
+        Raises:
+            SampleError: the batch has a sample that could not be loaded.
+            LoaderError: nothing came in time; or the pipeline was closed, or is another process's.
+        """
+        end = time.monotonic() + timeout if timeout > 0 else None
+        while True:
+            wait = _SLICE if end is None else min(_SLICE, max(0.0, end - time.monotonic()))
+            what, capsules = self._native.next(wait)
+            if what == "batch":
+                return capsules
+            if what == "nothing_open":
+                return None
+            if what == "need_pillow":
+                self._start_pillow()
+            elif end is not None and time.monotonic() >= end:
+                raise LoaderError(self._timeout_message(timeout))
+
+    def take_errors(self) -> list[tuple[int, str, str, int | None]]:
+        return self._native.take_errors()
+
+    def stats(self) -> dict[str, Any]:
+        return self._native.stats()
+
+    def cancel(self) -> None:
+        self._native.cancel()
+
+    def close(self) -> None:
+        """Ends all threads. May be called again; does nothing in a forked child."""
+        if self._pid != os.getpid():
+            return
+        self._native.close()
+        for thread in self._pillow_threads:
+            if thread is not threading.current_thread():
+                # It ends after the image in its hands; one that hangs is a daemon, and is left behind.
+                thread.join(timeout=5.0)
+        self._pillow_threads.clear()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_pid"):
+            self.close()
+
+    def _start_pillow(self) -> None:
+        self._native.set_pillow_served()
+        self._pillow_threads = fallback.start_threads(self._native, self._pillow_count)
+
+    def _timeout_message(self, timeout: float) -> str:
+        missing = self._native.unfinished(3)
+        names = ", ".join(f"{index} ({path})" for index, path, _, _ in missing)
+        return f"no batch within timeout={timeout:g} s; still being loaded: sample {names}"
+
+
+_live: weakref.WeakSet[Pipeline] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for pipeline in list(_live):
+        pipeline.close()
+
+
+atexit.register(_close_all)

@@ -1,0 +1,163 @@
+"""Epoch: the iterator of NativeLoader."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pyfastdl.errors import LoaderError
+from pyfastdl.stats import Stats
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pyfastdl._pipeline import Pipeline
+    from pyfastdl.loader import NativeLoader
+
+__all__ = ["Epoch"]
+
+# Native counters that Stats has under the same name, and those under another.
+_COUNTERS = (
+    "samples", "batches", "copied_batches", "failed_samples", "pillow_samples", "file_bytes", "cached_reads",
+    "waited_reads", "read_s", "decode_s", "transform_s",
+)  # fmt: skip
+_RENAMED = {"idle_s": "wait_work_s", "wait_s": "wait_batch_s"}
+
+
+class Epoch:
+    """Goes through one epoch; ``iter(loader)`` makes it.
+
+    It has a pipeline to itself from start to end, so that several may be alive at once, and hands it back when it is
+    used up, closed or dropped.
+    """
+
+    def __init__(self, loader: NativeLoader, seed: int, epoch: int) -> None:
+        self._pipeline: Pipeline | None = None
+        self._loader = loader
+        self._pid = os.getpid()
+        self._seed = seed
+        self._epoch = epoch
+        self._batches = loader._batches.batches(seed, epoch)
+        self._waiting: npt.NDArray[np.int64] | None = None  # a batch that isn't opened yet
+        self._exhausted = False
+        self._before: dict[str, Any] = {}  # the pipeline's counters when it was taken
+        self._done: dict[str, Any] = {}  # of pipelines already given back
+        self._started = self._latest = time.monotonic()
+        self._handed_over = False
+        self._failed = 0
+        self._use(loader._take_pipeline(loader._batches.capacity))
+        self._fill()
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        if self._pipeline is None:
+            raise StopIteration
+        try:
+            capsules = self._next_capsules()
+        except LoaderError:
+            self._abandon()
+            raise
+        finally:
+            self._collect_errors()
+            self._latest = time.monotonic()
+        if capsules is None:
+            self.close()
+            if not self._handed_over and self._failed:
+                raise LoaderError(
+                    f"not one of {self._failed} samples could be loaded; the first is "
+                    f"{self._loader.errors[-self._failed :][0] if self._loader.errors else 'unknown'}: "
+                    "check the files"
+                )
+            raise StopIteration
+        self._handed_over = True
+        tensors = self._loader._staging([torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules])
+        return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+    def close(self) -> None:
+        """Ends the epoch here. May be called again."""
+        pipeline = self._release()
+        if pipeline is not None and self._pid == os.getpid():
+            self._loader._last_stats = self.stats()
+            self._loader._give_back(pipeline)
+
+    def __del__(self) -> None:
+        if getattr(self, "_pipeline", None) is not None:  # also when __init__ didn't get far
+            self.close()
+
+    def stats(self) -> Stats:
+        counters = self._counters()
+        values = {name: counters.get(name, 0) for name in _COUNTERS}
+        values |= {name: counters.get(native, 0.0) for name, native in _RENAMED.items()}
+        return Stats(**values, wall_s=self._latest - self._started, num_workers=self._loader.num_workers)
+
+    def _next_capsules(self) -> tuple[Any, ...] | None:
+        while True:
+            self._fill()
+            assert self._pipeline is not None
+            capsules = self._pipeline.next(self._loader.timeout)
+            if capsules is not None:
+                self._fill()  # the threads go on while the training loop has this one
+                return capsules
+            if self._exhausted:
+                return None
+
+    def _fill(self) -> None:
+        """Opens batches as long as the pipeline wants some."""
+        assert self._pipeline is not None
+        while not self._exhausted and self._pipeline.wants_batch():
+            if self._waiting is None:
+                self._waiting = next(self._batches, None)
+                if self._waiting is None:
+                    self._exhausted = True
+                    return
+            if len(self._waiting) > self._pipeline.batch_size:
+                if self._pipeline.open_batches() > 0:
+                    return  # the smaller ones first
+                self._grow(len(self._waiting))
+            self._pipeline.open(self._waiting)
+            self._waiting = None
+
+    def _grow(self, batch_size: int) -> None:
+        """A batch sampler gave a larger batch than the slots have room for: go on with larger ones."""
+        pipeline = self._release()
+        if pipeline is not None:
+            pipeline.close()
+        self._use(self._loader._take_pipeline(batch_size))
+
+    def _use(self, pipeline: Pipeline) -> None:
+        pipeline.start_epoch(self._seed, self._epoch)
+        self._before = pipeline.stats()
+        self._pipeline = pipeline
+
+    def _release(self) -> Pipeline | None:
+        pipeline = self._pipeline
+        if pipeline is not None:
+            self._done = self._counters()
+            self._pipeline = None
+        return pipeline
+
+    def _abandon(self) -> None:
+        """The pipeline timed out or broke: it isn't used again."""
+        pipeline = self._release()
+        if pipeline is not None:
+            self._loader._last_stats = self.stats()
+            pipeline.close()
+
+    def _counters(self) -> dict[str, Any]:
+        """What was counted in this epoch."""
+        if self._pipeline is None:
+            return self._done
+        now = self._pipeline.stats()
+        return {name: value - self._before[name] + self._done.get(name, 0) for name, value in now.items()}
+
+    def _collect_errors(self) -> None:
+        if self._pipeline is not None:
+            errors = self._pipeline.take_errors()
+            self._failed += len(errors)
+            self._loader._add_errors(errors)

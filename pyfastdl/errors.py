@@ -1,0 +1,35 @@
+"""The exceptions of pyfastdl. Wrong arguments raise Python's built-in classes."""
+
+from __future__ import annotations
+
+__all__ = ["LoaderError", "SampleError"]
+
+
+class LoaderError(RuntimeError):
+    """The loader itself could not go on: it was closed, timed out, or was used in a forked child."""
+
+
+class SampleError(RuntimeError):
+    """One sample could not be loaded.
+
+    Attributes:
+        path (str): the file, or ``""`` when the sample has none.
+        index (int): the sample's index in the dataset.
+        reason (str): what was wrong with it.
+
+    Example:
+        >>> error = SampleError("data/cat/1.jpg", 7, "image file is truncated")
+        >>> error.index
+        7
+    """
+
+    def __init__(self, path: str, index: int, reason: str) -> None:
+        # All three stay in args, so that the error survives pickling.
+        super().__init__(path, index, reason)
+        self.path = path
+        self.index = index
+        self.reason = reason
+
+    def __str__(self) -> str:
+        where = f" ({self.path})" if self.path else ""
+        return f"sample {self.index}{where}: {self.reason}"

@@ -1,0 +1,157 @@
+"""ImageFolder: a map-style dataset whose images are decoded natively, under any loader."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, get_worker_info
+
+from pyfastdl import _core
+from pyfastdl._pipeline import Pipeline
+from pyfastdl.images import decode_image
+from pyfastdl.sources import open_source
+from pyfastdl.transforms.compose import as_compose
+
+__all__ = ["ImageFolder"]
+
+
+class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
+    """A folder of class folders as a map-style dataset, for ``torch.utils.data.DataLoader`` and all that build one.
+
+    ``dataset[i]`` is ``(image, class index)``. ``dataset.__getitems__(indices)``, which torch's loaders call where it
+    exists, decodes a whole batch on native threads.
+
+    Random transforms draw one seed a call from torch's default generator, so that torch's own seeding (also that of
+    worker processes) fixes them.
+
+    Args:
+        root: the folder; see :class:`~pyfastdl.NativeLoader` for what is ignored in it.
+        transform: a list of :mod:`pyfastdl.transforms`; None gives the whole image.
+
+    Attributes:
+        classes: names of the classes, sorted.
+        class_to_idx: class name to index.
+        samples: ``(path, class index)`` per image, made when asked for.
+        targets: class index per image.
+
+    Raises:
+        FileNotFoundError: no such folder, or a folder without classes or images.
+
+    Example:
+        >>> import pyfastdl, torch                                                      # doctest: +SKIP
+        >>> from pyfastdl import transforms as T
+        >>> dataset = pyfastdl.ImageFolder("data/val", [T.Resize(256), T.CenterCrop(224)])
+        >>> for images, labels in torch.utils.data.DataLoader(dataset, batch_size=64):
+        ...     evaluate(images, labels)
+    """
+
+    def __init__(self, root: str | os.PathLike[str], transform: Any = None) -> None:
+        self.root = root
+        self.transform = as_compose(transform)
+        source = open_source(root, None)
+        if source.classes is None:
+            raise TypeError(f"ImageFolder needs a folder of class folders, got {root!r}")
+        self._source = source
+        self._start()
+
+    def _start(self) -> None:
+        """What isn't pickled."""
+        self.classes = self._source.classes
+        self.class_to_idx = self._source.class_to_idx
+        self.samples = self._source.samples
+        self.targets = self._source.targets
+        self._plan = self.transform.plan()
+        self._targets = _core.Targets(self._source.target_array)
+        self._decoder = _BatchDecoder()
+
+    def __len__(self) -> int:
+        return len(self._source.paths)
+
+    def __repr__(self) -> str:
+        return f"ImageFolder({str(self.root)!r}, {len(self)} images, {len(self.classes or ())} classes)"
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        """``(image, class index)``: float32 (3, H, W), from 0 to 1 unless normalised."""
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
+        """A batch at once, decoded on native threads."""
+        array = np.array([self._checked(index) for index in indices], dtype=np.int64)
+        if array.size == 0:
+            return []
+        seed = int(torch.empty((), dtype=torch.int64).random_().item())
+        size = self._plan.static_output_size()
+        if size is None:
+            return [self._alone(int(index), seed, i) for i, index in enumerate(array)]
+        images, targets = self._decoder.load(self, size, seed, array)
+        return list(zip(images.unbind(0), targets.tolist(), strict=True))
+
+    def _checked(self, index: int) -> int:
+        i = int(index)
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"index {i} is out of range for {len(self)} images")
+        return i % len(self)
+
+    def _alone(self, index: int, seed: int, occurrence: int) -> tuple[torch.Tensor, int]:
+        """One image whose size depends on the file."""
+        rgb = decode_image(self._source.paths[index])
+        array = self._plan.apply(rgb, seed & 0xFFFFFFFFFFFFFFFF, 0, index, occurrence)
+        return torch.from_numpy(array), int(self._source.target_array[index])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"root": self.root, "transform": self.transform, "source": self._source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.root, self.transform, self._source = state["root"], state["transform"], state["source"]
+        self._start()
+
+
+class _BatchDecoder:
+    """A pipeline of one open batch, made in the process that first needs it; its calls take turns."""
+
+    def __init__(self) -> None:
+        self._enter_process()
+
+    def _enter_process(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._pipeline: Pipeline | None = None
+
+    def load(
+        self, dataset: ImageFolder, size: tuple[int, int], seed: int, indices: np.ndarray[Any, np.dtype[np.int64]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if self._pid != os.getpid():
+            self._enter_process()  # a forked worker has neither the threads nor, perhaps, a lock that is free
+        with self._lock:
+            if self._pipeline is None or self._pipeline.batch_size < len(indices):
+                if self._pipeline is not None:
+                    self._pipeline.close()
+                self._pipeline = Pipeline(
+                    paths=dataset._source.paths,
+                    plan=dataset._plan,
+                    cell_size=size,
+                    targets=dataset._targets,
+                    batch_size=len(indices),
+                    prefetch=1,
+                    decode_threads=_threads(),
+                    read_threads=8,
+                    return_index=False,
+                    on_error="raise",
+                )
+            self._pipeline.start_epoch(seed, 0)
+            self._pipeline.open(indices)
+            capsules = self._pipeline.next(0)
+        assert capsules is not None
+        images, targets = (torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules)
+        return images, targets
+
+
+def _threads() -> int:
+    """The CPUs that this process may use; its share of them in a worker process of a torch DataLoader."""
+    info = get_worker_info()
+    return max(1, _core.granted_cpus() // (info.num_workers if info is not None else 1))

@@ -1,0 +1,316 @@
+"""NativeLoader: files in, batches of tensors out, with nothing of Python in between."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import weakref
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from pyfastdl import _core
+from pyfastdl._pipeline import Pipeline
+from pyfastdl.epoch import Epoch
+from pyfastdl.errors import LoaderError, SampleError
+from pyfastdl.sampling import make_batch_source
+from pyfastdl.sources import open_source
+from pyfastdl.staging import DTYPES, Staging
+from pyfastdl.stats import Stats
+from pyfastdl.transforms.compose import as_compose
+
+__all__ = ["FailedSample", "NativeLoader"]
+
+# Threads that wait for files which the page cache doesn't have; they use no CPU while they wait.
+_READ_THREADS = 8
+
+# The list of failures stops growing here; `stats().failed_samples` goes on counting.
+_MAX_ERRORS = 10_000
+
+
+class FailedSample(NamedTuple):
+    """A sample that could not be loaded, as ``loader.errors`` lists it."""
+
+    index: int
+    path: str
+    reason: str
+    #: The index of the sample that took its place (``on_error="replace"``), or None.
+    replaced_by: int | None
+
+
+class NativeLoader:
+    """Loads images in batches: read, decoded and transformed by native threads, straight into the batch's memory.
+
+    Args:
+        data: a folder of class folders (as torchvision's ImageFolder, but hidden folders and the like are ignored, and said
+            so); a list of files; or a list of (file, target) pairs.
+        batch_size: images a batch.
+        shuffle: a new order each epoch, a function of seed and epoch.
+        seed: fixes order and augmentation. Without it they come from one draw of ``generator``, or of torch's default
+            generator, at each ``iter()``.
+        drop_last: leave out a last batch that would be smaller.
+        targets: one int, float or vector per file, where the paths don't say it. Kept dtypes are those of
+            ``torch.as_tensor(targets)``.
+        return_index: adds the samples' indices (int64) to each batch.
+        sampler, batch_sampler: any of torch's, instead of ``shuffle``.
+        transform: a list of :mod:`pyfastdl.transforms`. Without one the images must all have the same size.
+        num_workers: decode threads; "auto" is the CPUs that this process may really use.
+        device: where the batches go ("cuda", "cuda:1", a torch.device); None gives CPU tensors without a copy.
+        dtype: float32, float16, bfloat16 or uint8. With uint8 a Normalize runs on the batch's device and gives float32.
+        memory_format: torch.contiguous_format or torch.channels_last.
+        on_error: "raise" a :class:`SampleError` for a sample that can't be loaded; "replace" it by another one of the
+            dataset, chosen by the sample's own random numbers; or "skip" it, which makes its batch smaller. The last two
+            list it in :attr:`errors`.
+        prefetch_factor: batches that are worked on ahead, in all.
+        generator: a torch.Generator that seeds come from, when ``seed`` isn't given.
+        timeout: seconds after which a batch that doesn't come is a :class:`LoaderError`; 0 waits for ever.
+
+    Yields:
+        ``images`` (B, 3, H, W), or ``(images, labels)`` with labels (B,) int64 (or as ``targets``, (B,) or (B, D)), or
+        either with the indices (B,) added. Each batch is the caller's own, to keep or to change.
+
+    Raises:
+        FileNotFoundError: no such folder, or a folder without images.
+        ValueError, TypeError: wrong arguments.
+
+    Example:
+        >>> import pyfastdl, torch                                                      # doctest: +SKIP
+        >>> from pyfastdl import transforms as T
+        >>> loader = pyfastdl.NativeLoader(
+        ...     "data/train", batch_size=256, shuffle=True, seed=0,
+        ...     transform=[T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.Normalize(0.5, 0.5)])
+        >>> for images, labels in loader:
+        ...     train(images, labels)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        seed: int | None = None,
+        drop_last: bool = False,
+        targets: Any = None,
+        return_index: bool = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Iterable[int]] | None = None,
+        transform: Any = None,
+        num_workers: int | Literal["auto"] = "auto",
+        device: Any = None,
+        dtype: torch.dtype = torch.float32,
+        memory_format: torch.memory_format = torch.contiguous_format,
+        on_error: Literal["raise", "replace", "skip"] = "raise",
+        prefetch_factor: int = 4,
+        generator: torch.Generator | None = None,
+        timeout: float = 0,
+    ) -> None:
+        self._closed = False
+        self._idle: Pipeline | None = None
+        self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._pid = os.getpid()
+
+        self.num_workers = _workers(num_workers)
+        self.on_error = _one_of("on_error", on_error, ("raise", "replace", "skip"))
+        self.prefetch_factor = _positive_int("prefetch_factor", prefetch_factor)
+        if not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0:
+            raise ValueError(f"timeout must be a number of seconds, 0 or more, got {timeout!r}")
+        self.timeout = float(timeout)
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise TypeError(f"seed must be an int or None, got {seed!r}")
+        self.seed = seed
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise TypeError(f"generator must be a torch.Generator, got {generator!r}")
+        self.generator = generator
+        if dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(map(str, DTYPES))}, got {dtype!r}")
+        if memory_format not in (torch.contiguous_format, torch.channels_last):
+            raise ValueError(
+                f"memory_format must be torch.contiguous_format or torch.channels_last, got {memory_format!r}"
+            )
+
+        self.transform = as_compose(transform)
+        normalization = self.transform.normalization
+        on_device = dtype == torch.uint8 and normalization is not None
+        self._plan = self.transform.plan(
+            dtype=DTYPES[dtype], channels_last=memory_format == torch.channels_last, normalize=not on_device
+        )
+        self._staging = Staging(device, normalization if on_device else None)
+        self.device = self._staging.device
+
+        self.dataset = open_source(data, targets)
+        for note in self.dataset.notes:
+            warnings.warn(note, stacklevel=2)
+        self._batches = make_batch_source(
+            len(self.dataset.paths),
+            batch_size=batch_size,
+            shuffle=shuffle,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            drop_last=drop_last,
+        )
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self._targets = None if self.dataset.target_array is None else _core.Targets(self.dataset.target_array)
+        self._return_index = return_index
+        self._cell_size: tuple[int, int] | None = self._plan.static_output_size()
+
+        self._next_epoch = 0
+        # Weakly: an epoch holds its loader, and threads must end when both are dropped, not when the collector runs.
+        self._last: weakref.ref[Epoch] | None = None
+        self._last_stats = Stats()
+        self._errors: list[FailedSample] = []
+
+    # -- iteration
+
+    def __len__(self) -> int:
+        """Batches an epoch. With ``on_error="skip"`` an upper bound."""
+        return len(self._batches)
+
+    def __iter__(self) -> Epoch:
+        """Starts the next epoch."""
+        if self._closed:
+            raise LoaderError("the loader was closed: make a new one")
+        self._leave_parent()
+        epoch = self._next_epoch
+        seed = self.seed
+        if seed is None:
+            # One draw, as torch's DataLoader draws its base seed.
+            seed = int(torch.empty((), dtype=torch.int64).random_(generator=self.generator).item())
+        started = Epoch(self, seed, epoch)
+        self._next_epoch = epoch + 1
+        self._running.add(started)
+        self._last = weakref.ref(started)
+        return started
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next ``iter()`` starts this epoch, and the ones after it count on from there. A sampler that has a
+        ``set_epoch`` (DistributedSampler) is told too."""
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**32:
+            raise ValueError(f"epoch must be an int from 0 to 2**32 - 1, got {epoch!r}")
+        self._next_epoch = epoch
+        self._batches.set_epoch(epoch)
+
+    # -- what happened
+
+    @property
+    def errors(self) -> list[FailedSample]:
+        """The samples that could not be loaded so far, in the order of the batches (at most 10,000 are kept)."""
+        return list(self._errors)
+
+    def stats(self) -> Stats:
+        """Where the time of the epoch that was started last went, so far; ``.verdict`` says it in words."""
+        epoch = self._last() if self._last is not None else None
+        return self._last_stats if epoch is None else epoch.stats()
+
+    # -- the end
+
+    def close(self) -> None:
+        """Ends all threads and frees the ring; batches that are still held stay valid. The loader can't be iterated
+        any more. May be called again."""
+        self._closed = True
+        if self._pid != os.getpid():
+            return
+        for epoch in list(self._running):
+            epoch.close()
+        if self._idle is not None:
+            self._idle.close()
+            self._idle = None
+
+    def __enter__(self) -> NativeLoader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"NativeLoader({self.dataset!r}, batch_size={self.batch_size}, num_workers={self.num_workers})"
+
+    # -- for Epoch
+
+    def _take_pipeline(self, batch_size: int) -> Pipeline:
+        """An idle pipeline with slots for batches of that size, or a new one."""
+        pipeline, self._idle = self._idle, None
+        if pipeline is not None:
+            if pipeline.batch_size >= batch_size:
+                return pipeline
+            pipeline.close()
+        if self._cell_size is None:
+            self._cell_size = self._first_size()
+        return Pipeline(
+            paths=self.dataset.paths,
+            plan=self._plan,
+            cell_size=self._cell_size,
+            targets=self._targets,
+            batch_size=batch_size,
+            prefetch=self.prefetch_factor,
+            decode_threads=self.num_workers,
+            read_threads=_READ_THREADS,
+            return_index=self._return_index,
+            on_error=self.on_error,
+        )
+
+    def _give_back(self, pipeline: Pipeline) -> None:
+        """Takes a pipeline that nobody uses any more; one is kept for the next epoch."""
+        if self._closed or self._idle is not None:
+            pipeline.close()
+            return
+        pipeline.cancel()
+        self._idle = pipeline
+
+    def _add_errors(self, errors: list[tuple[int, str, str, int | None]]) -> None:
+        room = _MAX_ERRORS - len(self._errors)
+        self._errors.extend(FailedSample(*error) for error in errors[:room])
+
+    def _leave_parent(self) -> None:
+        """In a forked child: forgets the parent's threads, which don't exist here."""
+        if self._pid == os.getpid():
+            return
+        self._idle = None
+        self._last = None
+        self._running = weakref.WeakSet()
+        self._pid = os.getpid()
+
+    def _first_size(self) -> tuple[int, int]:
+        """What the transform makes of the first image: where it doesn't fix the size, all others must come out alike."""
+        from pyfastdl.images import decode_image
+
+        paths = self.dataset.paths
+        for index in range(min(len(paths), 10)):
+            try:
+                height, width = decode_image(paths[index]).shape[:2]
+            except (OSError, SampleError) as error:
+                failure = error
+                continue
+            return self._plan.output_size(height, width)
+        reason = failure.reason if isinstance(failure, SampleError) else str(failure)
+        raise SampleError(paths[0], 0, f"none of the first images can be loaded, so their size is unknown: {reason}")
+
+
+def _workers(num_workers: Any) -> int:
+    if num_workers == "auto":
+        return _core.granted_cpus()
+    if isinstance(num_workers, bool) or not isinstance(num_workers, int):
+        raise TypeError(f'num_workers must be "auto" or an int, got {num_workers!r}')
+    if num_workers < 1:
+        raise ValueError(
+            f'num_workers must be "auto" or at least 1, got {num_workers}: NativeLoader decodes on threads of its own'
+        )
+    return num_workers
+
+
+def _positive_int(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return value
+
+
+def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return str(value)

@@ -1,0 +1,86 @@
+"""open_source: whatever a user calls a dataset, to a Source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyfastdl import _core, _samples
+from pyfastdl.sources.source import Source
+
+__all__ = ["open_source"]
+
+_ACCEPTED = "wanted a folder of class folders, a list of files, or a list of (file, target) pairs"
+
+
+def open_source(data: Any, targets: Any = None) -> Source:
+    """
+    Args:
+        data: a folder of class folders (str, bytes, os.PathLike); a list, tuple or array of files; or one of (file, target)
+            pairs.
+        targets: one int, float or vector per file, for a list of files.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: the folder isn't there, is none, or has no images.
+        TypeError, ValueError: data or targets that can't be what they should be.
+    """
+    if isinstance(data, (str, bytes, os.PathLike)):
+        if targets is not None:
+            raise ValueError(
+                "targets were given for a folder of class folders, whose names are the targets already: "
+                "leave them out, or pass the list of files"
+            )
+        return _open_folder(data)
+    files = _as_list(data)
+    if len(files) == 0:
+        raise ValueError("data is an empty list: wanted one file or more")
+    if isinstance(files[0], (str, bytes, os.PathLike)):
+        return _open_files(files, targets)
+    if not isinstance(files[0], (tuple, list, np.ndarray)):
+        raise TypeError(f"data[0] is of type {type(files[0]).__name__}; {_ACCEPTED}")
+    if targets is not None:
+        raise ValueError("targets were given twice, in data's (file, target) pairs and as targets=: leave one out")
+    return _open_pairs(files)
+
+
+def _open_folder(root: str | bytes | os.PathLike[Any]) -> Source:
+    # As torchvision: "~" is the home folder.
+    found = _core.scan_folder(os.path.expanduser(root))
+    return Source(found.paths, found.labels, found.classes, tuple(found.notes))
+
+
+def _as_list(data: Any) -> Any:
+    """What has a length, an order and a first item."""
+    if isinstance(data, np.ndarray):
+        if data.ndim not in (1, 2):
+            raise TypeError(f"data is an array of shape {data.shape}; {_ACCEPTED}")
+        return data
+    if isinstance(data, Mapping) or not isinstance(data, Sequence):
+        # pandas' Series and the like.
+        if not isinstance(data, Mapping) and hasattr(data, "tolist"):
+            return data.tolist()
+        hint = ""
+        if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, Mapping):
+            hint = " (a Dataset goes to pyfastdl.DataLoader)"
+        elif hasattr(data, "__iter__"):
+            hint = " (list(data) makes one)"
+        raise TypeError(f"data is of type {type(data).__name__}; {_ACCEPTED}{hint}")
+    return data
+
+
+def _open_files(files: Any, targets: Any) -> Source:
+    paths = _core.PathTable.from_packed(*_samples.pack_paths(files, "data"))
+    if targets is None:
+        return Source(paths)
+    array = _samples.pack_targets(targets)
+    if len(array) != len(paths):
+        raise ValueError(f"there are {len(array)} targets for {len(paths)} files: wanted one per file")
+    return Source(paths, array)
+
+
+def _open_pairs(pairs: Any) -> Source:
+    arena, offsets, array = _samples.pack_samples(pairs, "data")
+    return Source(_core.PathTable.from_packed(arena, offsets), array)

@@ -1,0 +1,74 @@
+"""Single operations on single images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
+from pyfastdl.transforms.ops import _pair, _side
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["resized_crop"]
+
+
+def resized_crop(
+    src: str | bytes | os.PathLike[Any] | npt.NDArray[np.uint8],
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: int | Sequence[int],
+    interpolation: Any = InterpolationMode.BILINEAR,
+) -> npt.NDArray[np.uint8]:
+    """Crops a box out of an image and resizes it, bit-equal to Pillow's crop and resize.
+
+    Args:
+        src: a path (str or PathLike), an encoded image (bytes-like: only the box is decoded, where the codec can), or a
+            uint8 array (height, width, 3).
+        top, left, height, width: the box in pixels. What lies outside the image is black, as in torchvision.
+        size: the result's (height, width); an int is the shorter side, and the longer follows in proportion.
+        interpolation: the filter; see :class:`~pyfastdl.transforms.InterpolationMode`.
+
+    Returns:
+        A uint8 array (h, w, 3).
+
+    Raises:
+        FileNotFoundError: when there is no such file (other OSErrors likewise).
+        pyfastdl.SampleError: when the bytes do not decode.
+        ValueError: for an empty box or size, or an array of another shape or dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> resized_crop(np.zeros((40, 60, 3), np.uint8), 0, 10, 40, 40, 20).shape
+        (20, 20, 3)
+    """
+    import numpy as np
+
+    from pyfastdl import _core
+    from pyfastdl._pillow import pass_order
+    from pyfastdl.images import decoded, read_source
+
+    box = (int(top), int(left), _side(height, "resized_crop: height"), _side(width, "resized_crop: width"))
+    out = _output_size(size, box[2], box[3])
+    arguments = (*box, out, filter_name(interpolation), pass_order())
+    if not isinstance(src, np.ndarray):
+        data, path = read_source(src)
+        return decoded(data, path, lambda: _core.resized_crop_encoded(data, *arguments), lambda rgb: _core.resized_crop(rgb, *arguments))
+    if src.dtype != np.uint8 or src.ndim != 3 or src.shape[2] != 3 or 0 in src.shape:
+        raise ValueError(f"resized_crop needs a uint8 array (height, width, 3), got {src.dtype} {src.shape}")
+    return _core.resized_crop(np.ascontiguousarray(src), *arguments)
+
+
+def _output_size(size: int | Sequence[int], height: int, width: int) -> tuple[int, int]:
+    if isinstance(size, Sequence) and len(size) == 2:
+        return _pair(size, "resized_crop: size")
+    shorter = _pair(size, "resized_crop: size")[0]
+    # torchvision's rule: the longer side is cut to an integer, not rounded.
+    if height <= width:
+        return shorter, max(1, int(shorter * width / height))
+    return max(1, int(shorter * height / width)), shorter
