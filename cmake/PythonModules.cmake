@@ -6,8 +6,10 @@ file(GLOB bindings CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/csrc/bindings/
 pybind11_add_module(_core NO_EXTRAS ${bindings})
 target_link_libraries(_core PRIVATE pyfastdl_pipeline)
 target_compile_definitions(_core PRIVATE PYFASTDL_VERSION="${SKBUILD_PROJECT_VERSION}")
-# Static parts (libstdc++ aside) export nothing either.
-target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
+# Instantiations of libstdc++'s templates are visible whatever -fvisibility says; the linker script hides them too.
+set(pyfastdl_exports "${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map")
+target_link_options(_core PRIVATE "LINKER:--version-script=${pyfastdl_exports}")
+set_target_properties(_core PROPERTIES LINK_DEPENDS "${pyfastdl_exports}")
 install(TARGETS _core DESTINATION pyfastdl)
 
 # pyfastdl_cython(NAME): pyfastdl/NAME.pyx to an extension module.

@@ -1,0 +1,43 @@
+"""README's example runs as it stands there, and what README points to exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_there_is_an_example():
+    assert BLOCKS
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_example_runs(block, image_folder, run_python):
+    # run_python works in the folder that holds data/train.
+    done = run_python("import warnings; warnings.simplefilter('error')\n" + block)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.strip(), "the example prints the verdict"
+
+
+@pytest.mark.parametrize("document", ["README.md", "benchmarks/README.md"])
+def test_links_lead_somewhere(document):
+    path = ROOT / document
+    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+        assert (path.parent / target).exists(), target
+
+
+def test_never_says_to_install_the_other_package():
+    for document in ROOT.glob("*.md"):
+        assert not re.search(r"pip install pyfastdl\b(?!-)", document.read_text()), document.name
+
+
+def test_targets_named_in_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"\bmake ([a-z]\w*)", README)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
