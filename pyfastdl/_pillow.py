@@ -1,7 +1,7 @@
 """In which order the installed Pillow runs the two passes of a resize: the results differ by 1 in some pixels.
 
-"Exact" means exact to the installed Pillow. Its version says which rule it follows; a probe of a few pixels confirms it, and
-where the two disagree (a build with patches, a version to come) the probe is believed.
+"Exact" means exact to the installed Pillow. Its version says which rule it follows; a probe of a few pixels confirms
+it, and where the two disagree (a build with patches, a version to come) the probe is believed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def pass_order(pinned: str | None = None) -> str:
     """The order of the resize passes: one of :data:`PASS_ORDERS`.
 
     Args:
-        pinned: this order, whatever Pillow is installed, so that a run elsewhere can be repeated. So does the environment
-            variable ``PYFASTDL_PILLOW_PASS_ORDER``, when nothing is passed here.
+        pinned: this order, whatever Pillow is installed, so that a run elsewhere can be repeated. So does the
+            environment variable ``PYFASTDL_PILLOW_PASS_ORDER``, when nothing is passed here.
 
     Raises:
         ValueError: for a name that is not one of the orders.
@@ -63,8 +63,8 @@ def _by_version(version: str) -> str:
     return "tall_vertical_first" if numbers >= [12, 2] else "horizontal_first"
 
 
-# Two sizes (height, width), before and after, that tell the orders apart: a very tall image, and one whose height shrinks
-# by more than twice what its width does.
+# Two sizes (height, width), before and after, that tell the orders apart: a very tall image, and one whose height
+# shrinks by more than twice what its width does.
 _PROBES = (((404, 4), (3, 3)), ((40, 12), (7, 10)))
 
 

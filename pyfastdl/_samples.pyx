@@ -295,8 +295,8 @@ def pack_paths(paths, str name="paths"):
 def pack_targets(targets, str name="targets"):
     """One target per file to one array, (N,) or (N, D).
 
-    Types as torch.as_tensor: ints to int64, floats to float32, bools stay bools; what has a dtype keeps it, and a mix gets
-    torch's common type. (A float that comes before the first wider one is still rounded to 32 bits.)
+    Types as torch.as_tensor: ints to int64, floats to float32, bools stay bools; what has a dtype keeps it, and a mix
+    gets torch's common type. (A float that comes before the first wider one is still rounded to 32 bits.)
     """
     array = _as_array(targets)
     if array is not None and array.dtype != np.object_:

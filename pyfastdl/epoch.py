@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +33,14 @@ class Epoch:
     """Goes through one epoch; ``iter(loader)`` makes it.
 
     It has a pipeline to itself from start to end, so that several may be alive at once, and hands it back when it is
-    used up, closed or dropped.
+    used up, closed or dropped. Threads may share it: each batch goes to one of them.
     """
 
     def __init__(self, loader: NativeLoader, seed: int, epoch: int) -> None:
         self._pipeline: Pipeline | None = None
         self._loader = loader
         self._pid = os.getpid()
+        self._lock = threading.Lock()  # one thread at a time opens batches and takes one
         self._seed = seed
         self._epoch = epoch
         self._batches = loader._batches.batches(seed, epoch)
@@ -56,6 +58,16 @@ class Epoch:
         return self
 
     def __next__(self) -> Any:
+        if self._pid != os.getpid():
+            raise LoaderError(
+                f"this loader's iterator was made in process {self._pid} and is used in its forked child "
+                f"{os.getpid()}, where its threads don't exist: call iter(loader) in the child"
+            )
+        with self._lock:
+            tensors = self._next_tensors()
+        return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+    def _next_tensors(self) -> list[torch.Tensor]:
         if self._pipeline is None:
             raise StopIteration
         try:
@@ -76,8 +88,7 @@ class Epoch:
                 )
             raise StopIteration
         self._handed_over = True
-        tensors = self._loader._staging([torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules])
-        return tensors[0] if len(tensors) == 1 else tuple(tensors)
+        return self._loader._staging([torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules])
 
     def close(self) -> None:
         """Ends the epoch here. May be called again."""

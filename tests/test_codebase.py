@@ -42,7 +42,8 @@ def name(path: Path) -> str:
 @pytest.mark.parametrize("path", HEADERS + SOURCES, ids=name)
 def test_a_stage_includes_only_itself_and_base(path):
     folder = path.relative_to(CSRC).parts[0]
-    for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.MULTILINE):
+    # Highway's headers are written in quotes by its own custom; which folders may use it, CMakeLists.txt says.
+    for included in re.findall(r'^\s*#\s*include\s+"(?!hwy/)([^"]+)"', path.read_text(), re.MULTILINE):
         assert (CSRC / included).is_file(), f"{included}: paths are written from csrc/"
         assert included.split("/")[0] in MAY_INCLUDE[folder], f"{folder}/ may not include {included}"
 

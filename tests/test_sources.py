@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,8 +48,9 @@ def assert_as_torchvision(root) -> None:
 
 def test_lists_what_torchvision_lists(tmp_path):
     touch(
-        tmp_path, "1/a.jpg", "2/a.jpg", "10/a.jpg", "a/x.JPG", "a/x.JpEg", "B/y.png", "é/z.webp", "a/n/m/1.bmp", "a/n-m/2.pgm",
-        "a/n/3.ppm", "a/n0/4.TIFF", "a/.jpg", "a/.h.tif", "a/._q.jpg", ".hid/x.jpg", "B/t.txt", "B/gif.gif", "loose.jpg",
+        tmp_path, "1/a.jpg", "2/a.jpg", "10/a.jpg", "a/x.JPG", "a/x.JpEg", "B/y.png", "é/z.webp", "a/n/m/1.bmp",
+        "a/n-m/2.pgm", "a/n/3.ppm", "a/n0/4.TIFF", "a/.jpg", "a/.h.tif", "a/._q.jpg", ".hid/x.jpg", "B/t.txt",
+        "B/gif.gif", "loose.jpg",
         b"\xff\xfe/\x80.jpg", b"\xff\xfe/\xef\xbc\x81.jpg", b"\xff\xfe/\xc3\xa9.jpg", "a/dir.jpg/in.jpg",
     )  # fmt: skip
     os.symlink("../1/a.jpg", tmp_path / "a" / "link.jpg")
@@ -75,12 +76,26 @@ def test_relative_roots_stay_relative(tmp_path, monkeypatch):
 
 # Names of bytes: ASCII that sorts around "/" and ".", letters beyond, and what no UTF-8 has.
 _pieces = st.sampled_from(
-    [b"a", b"B", b"-", b"0", b" ", b"~", b"\n", b"\xc3\xa9", b"\xef\xbc\x81", b"\xf0\x9f\x98\x80", b"\xff", b"\x80", b"\xed\xa0\x80",
-     b"\xc3", b"\xe2\x82", b"\xc4\xb0", b"\xe2\x84\xaa"]
+    [b"a", b"B", b"-", b"0", b" ", b"~", b"\n", b"\xc3\xa9", b"\xef\xbc\x81", b"\xf0\x9f\x98\x80", b"\xff", b"\x80",
+     b"\xed\xa0\x80", b"\xc3", b"\xe2\x82", b"\xc4\xb0", b"\xe2\x84\xaa"]
 )  # fmt: skip
 _names = st.lists(_pieces, min_size=1, max_size=3).map(b"".join)
 _suffixes = st.sampled_from(
-    [b".jpg", b".JPG", b".jPeG", b".png", b".webp", b".tif", b".TIFF", b".txt", b"", b".", b".jpg ", b"jpg", b".t\xc4\xb0f"]
+    [
+        b".jpg",
+        b".JPG",
+        b".jPeG",
+        b".png",
+        b".webp",
+        b".tif",
+        b".TIFF",
+        b".txt",
+        b"",
+        b".",
+        b".jpg ",
+        b"jpg",
+        b".t\xc4\xb0f",
+    ]
 )
 
 
@@ -115,14 +130,15 @@ def test_ignores_what_is_no_part_of_a_dataset_and_says_so(tmp_path):
     touch(tmp_path, "a/x.jpg")
     wanted = ImageFolder(tmp_path)
     touch(
-        tmp_path, "a/._x.jpg", "a/.ipynb_checkpoints/x.jpg", "a/Thumbs.db", ".git/x.jpg", "__MACOSX/a/x.jpg", ".ipynb_checkpoints/y.png"
+        tmp_path, "a/._x.jpg", "a/.ipynb_checkpoints/x.jpg", "a/Thumbs.db", ".git/x.jpg", "__MACOSX/a/x.jpg",
+        ".ipynb_checkpoints/y.png",
     )  # fmt: skip
     source = open_source(tmp_path)
     assert source.samples == wanted.samples
     assert source.classes == wanted.classes
     notes = "\n".join(source.notes)
-    for name in (".ipynb_checkpoints", "._x.jpg", "Thumbs.db", "__MACOSX"):
-        assert name in notes or "3 hidden folders" in notes, name
+    for name in ("3 hidden folders", "._x.jpg", "Thumbs.db", "__MACOSX"):
+        assert name in notes
     assert len(source.notes) == 4
     assert_as_torchvision(tmp_path)  # with ignore_hidden=False: all of them
 
@@ -175,7 +191,6 @@ def test_lazy_sequences_act_as_lists():
     samples, targets = source.samples, source.targets
     for lazy, real in ((samples, pairs), (targets, [t for _, t in pairs])):
         assert lazy == real and lazy == tuple(real)
-        assert not lazy != real
         assert lazy != real[:-1] and lazy != [*real[:-1], None]
         assert lazy[3] == real[3] and lazy[-1] == real[-1] and lazy[np.int64(2)] == real[2]
         assert lazy[2:9:3] == real[2:9:3] and lazy[::-1] == real[::-1]
@@ -219,7 +234,9 @@ def test_lists_of_files():
         assert source.notes == ()
 
 
-@given(st.lists(st.one_of(st.binary(max_size=12).map(lambda b: b.replace(b"\0", b"/")), st.text(max_size=8)), min_size=1))
+@given(
+    st.lists(st.one_of(st.binary(max_size=12).map(lambda b: b.replace(b"\0", b"/")), st.text(max_size=8)), min_size=1)
+)
 def test_any_path_survives(paths):
     def allowed(path):
         try:
@@ -257,115 +274,7 @@ def test_what_is_no_list_is_refused_in_words():
             open_source(data)
 
 
-# -- targets
-
-
-@pytest.mark.parametrize(
-    "targets",
-    [
-        [0, 1, -5, 2**62],
-        [0.5, 1.0, float("inf")],
-        [1, 0.1, 16777217],
-        [16777217, 0.25],
-        [True, False],
-        [True, 3],
-        [False, 2.5],
-        [np.int32(3), 4],
-        [np.float64(0.1), 0.2],
-        [0.25, np.float64(0.1)],
-        [np.int16(3), np.int16(4)],
-        [[np.float64(0.1), 0.2], [1, 2]],
-        [[np.float32(0.1), np.float32(0.2)]],
-        [[0.5, 2**63]],
-        [np.float16(0.5), 1],
-        [1, np.float64(0.1)],
-        [True, np.int8(3)],
-        [np.float32(0.1), np.float32(0.2)],
-        [np.float16(0.1), np.float16(7)],
-        [[0.1, 0.2], [0.3, 0.4]],
-        [[1, 2], [3, 4]],
-        [(1, 2), (0.5, 4)],
-        [[1], [2], [3]],
-        [[True, False], [False, False]],
-        np.array([1, 2, 3], np.int32),
-        np.array([[0.1, 0.2], [0.3, 0.4]], np.float64),
-        np.array([0.5, 0.25], np.float16),
-        np.arange(12).reshape(3, 4)[:, ::2],
-        torch.tensor([1, 2], dtype=torch.uint8),
-        torch.tensor([[0.1, 0.2]], requires_grad=True),
-        [torch.tensor(3), torch.tensor(4)],
-        [torch.tensor(0.5), torch.tensor(1.5)],
-    ],
-    ids=repr,
-)
-def test_targets_are_what_torch_makes_of_them(targets):
-    wanted = torch.as_tensor(targets).detach()
-    array = pack_targets(targets)
-    assert torch.from_numpy(array).dtype == wanted.dtype
-    assert torch.equal(torch.from_numpy(array), wanted)
-    assert array.flags.c_contiguous and array.flags.writeable
-    if isinstance(targets, np.ndarray):
-        assert not np.shares_memory(array, targets)
-    files = [f"{i}.jpg" for i in range(len(targets))]
-    assert np.array_equal(open_source(files, targets).target_array, array)
-    if isinstance(targets, list):
-        pairs = open_source(list(zip(files, targets, strict=True)))
-        assert pairs.target_array.dtype == array.dtype and np.array_equal(pairs.target_array, array)
-
-
-def test_vectors_of_arrays_and_tensors_keep_their_type():
-    rows = [np.array([1, 2], np.int16), np.array([3, 4], np.int16)]
-    assert pack_targets(rows).dtype == np.int16
-    assert pack_targets([*rows, np.array([5, 6], np.int32)]).tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert pack_targets([*rows, np.array([5, 6], np.int32)]).dtype == np.int32
-    assert pack_targets([torch.ones(3, dtype=torch.float64)] * 2).dtype == np.float64
-    assert pack_targets([np.array([1, 2]), np.array([0.5, 1], np.float32)]).dtype == np.float32
-    source = open_source([("a", [0.5, 1.5]), ("b", [2.5, 3.5])])
-    assert source.samples[1][1].tolist() == [2.5, 3.5]
-    assert source.samples == [("a", np.array([0.5, 1.5])), ("b", np.array([2.5, 3.5]))]
-
-
-@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.booleans(), st.floats(width=32)), min_size=1))
-def test_mixed_numbers_are_what_torch_makes_of_them(numbers):
-    wanted, array = torch.as_tensor(numbers), torch.from_numpy(pack_targets(numbers))
-    assert array.dtype == wanted.dtype
-    assert torch.equal(array.nan_to_num(7.5), wanted.nan_to_num(7.5)) if array.is_floating_point() else torch.equal(array, wanted)
-
-
-@pytest.mark.parametrize(
-    ("targets", "words"),
-    [
-        (["cat", "dog"], r"targets\[0\] is of type str \('cat'\)"),
-        ([1, None], r"targets\[1\] is None"),
-        ([1, "2"], r"targets\[1\] is of type str"),
-        ([1, 2**63], r"targets\[1\] is 9223372036854775808"),
-        ([[1, 2], [1]], r"targets\[1\] has the shape \(1,\), targets\[0\] has \(2,\)"),
-        ([[1], 1], r"targets\[1\] has the shape \(\)"),
-        ([1, [1]], r"targets\[1\] has the shape \(1,\)"),
-        ([[1, [2]], [1, [2]]], r"targets\[0\] is of type list"),
-        ([["a"], ["b"]], r"targets\[0\] is of type list .*dtype <U1"),
-        ([[[1]], [[2]]], r"targets\[0\] has the shape \(1, 1\)"),
-        ([[], []], r"targets\[0\] has the shape \(0,\)"),
-        ([1, 1j], r"targets\[1\] is of type complex"),
-        ([{"a": 1}, 2], r"targets\[0\] is of type dict"),
-        ([torch.ones(2, dtype=torch.bfloat16)] * 2, r"targets\[0\].*numpy can't hold"),
-        ([[1, 2**63], [1, 2]], r"targets\[0\]"),
-        (np.array(["a", "b"]), "dtype <U1"),
-        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
-        (np.zeros((2, 0)), r"shape \(2, 0\)"),
-        (5, "type int"),
-        ([1], "1 targets for 2 files"),
-        ([1, 2, 3], "3 targets for 2 files"),
-    ],
-)
-def test_bad_targets_are_named(targets, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        open_source(["a", "b"], targets)
-
-
-def test_targets_given_twice_are_refused():
-    with pytest.raises(ValueError, match="given twice"):
-        open_source([("a", 1)], targets=[1])
+# -- size
 
 
 def test_a_list_that_changes_while_it_is_read_is_an_error():
@@ -378,9 +287,6 @@ def test_a_list_that_changes_while_it_is_read_is_an_error():
             pack(Growing(items))
         with pytest.raises(RuntimeError, match="changed its length"):
             pack(Growing(items[:1]))
-
-
-# -- size
 
 
 class MadeOnTheWay:
@@ -465,8 +371,6 @@ def test_granted_cpus_follow_affinity():
 
 
 def test_a_scan_answers_ctrl_c(tmp_path):
-    import signal
-
     touch(tmp_path, "a/x.jpg")
 
     def interrupt(*_):
@@ -480,18 +384,3 @@ def test_a_scan_answers_ctrl_c(tmp_path):
             _core.scan_folder(tmp_path)
     finally:
         signal.signal(signal.SIGUSR1, before)
-
-
-def test_tensors_are_known_by_what_they_do():
-    class Duck:
-        def detach(self):
-            return self
-
-        def cpu(self):
-            return SimpleNamespace(numpy=lambda: np.array([1.5, 2.5]))
-
-        def numpy(self):
-            raise TypeError("can't convert a cuda tensor")
-
-    assert pack_targets(Duck()).tolist() == [1.5, 2.5]
-    assert pack_targets([Duck(), Duck()]).tolist() == [[1.5, 2.5]] * 2

@@ -321,9 +321,10 @@ def test_crops_are_distributed_as_torchvisions(size: tuple[int, int]) -> None:
     for a, b in zip(ours.T, theirs.T, strict=True):  # top, left, height, width
         # Two-sample Kolmogorov-Smirnov; both seeds are fixed, so this either always passes or never.
         points = np.union1d(a, b)
-        distance = np.abs(
-            np.searchsorted(np.sort(a), points, "right") - np.searchsorted(np.sort(b), points, "right")
-        ).max() / count
+        distance = (
+            np.abs(np.searchsorted(np.sort(a), points, "right") - np.searchsorted(np.sort(b), points, "right")).max()
+            / count
+        )
         assert distance < 1.95 * math.sqrt(2 / count)  # exceeded once in a thousand
 
 
@@ -348,7 +349,11 @@ def test_sample_has_the_keys_of_what_is_there() -> None:
         ([("resize", 10, None, "nearest")], {}, "box, bilinear, bicubic, lanczos, not 'nearest'"),
         ([("resize", (10, 10), 20, "box")], {}, "max_size"),
         ([], {"dtype": "float64"}, "uint8, float16, bfloat16, float32, not 'float64'"),
-        ([], {"pass_order": "sideways"}, "horizontal_first, tall_vertical_first, shrink_vertical_first, not 'sideways'"),
+        (
+            [],
+            {"pass_order": "sideways"},
+            "horizontal_first, tall_vertical_first, shrink_vertical_first, not 'sideways'",
+        ),
         ([("normalize", MEAN, STD)], {"dtype": "uint8"}, "uint8"),
     ],
 )

@@ -21,7 +21,7 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 
 std::string text(Size size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
 std::string text(const std::array<double, 2>& range) {
-  return "(" + std::to_string(range[0]) + ", " + std::to_string(range[1]) + ")";
+  return '(' + std::to_string(range[0]) + ", " + std::to_string(range[1]) + ')';
 }
 
 void check_size(const char* op, Size size) {

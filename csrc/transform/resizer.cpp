@@ -185,8 +185,9 @@ Status Run::fill_ring(int end) {
     if (!vertical_first_) {
       const std::size_t offset = source_.row_offset();
       for (int i = 0; i < count; i += kRowGroup) {
-        resample(std::min(kRowGroup, count - i), [&](int k) { return input_rows[i + k] + offset; },
-                 [&](int k) { return ring_rows[i + k]; });
+        resample(
+            std::min(kRowGroup, count - i), [&](int k) { return input_rows[i + k] + offset; },
+            [&](int k) { return ring_rows[i + k]; });
       }
     }
     rows_read_ += count;

@@ -19,8 +19,8 @@ _ACCEPTED = "wanted a folder of class folders, a list of files, or a list of (fi
 def open_source(data: Any, targets: Any = None) -> Source:
     """
     Args:
-        data: a folder of class folders (str, bytes, os.PathLike); a list, tuple or array of files; or one of (file, target)
-            pairs.
+        data: a folder of class folders (str, bytes, os.PathLike); a list, tuple or array of files; or one of
+            (file, target) pairs.
         targets: one int, float or vector per file, for a list of files.
 
     Raises:

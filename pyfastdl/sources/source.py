@@ -41,7 +41,7 @@ class Source:
 
     @property
     def samples(self) -> Samples:
-        """``(path, target)`` per file, as torchvision's ``ImageFolder.samples``; the target is None for images alone."""
+        """``(path, target)`` per file, as torchvision's ``ImageFolder.samples``; images alone have the target None."""
         return Samples(self.paths, self.target_array)
 
     @property

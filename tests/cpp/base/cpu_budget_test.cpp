@@ -88,7 +88,10 @@ TEST(CgroupCpus, FindsItsCgroupBelowAMountOfAPart) {
             1);
   EXPECT_EQ(Host().v2("/pod/x/job", "/pod/x").cpu_max("/sys/fs/cgroup/job", "400000 100000").quota(), 4);
   // A name that only begins alike is another cgroup: the mount point itself is what is left.
-  EXPECT_EQ(Host().v2("/pod/xy", "/pod/x").cpu_max("/sys/fs/cgroup", "400000 100000").quota(), 4);
+  Host other;
+  other.v2("/pod/xy", "/pod/x").cpu_max("/sys/fs/cgroup", "400000 100000");
+  other.cpu_max("/sys/fs/cgroup/pod/xy", "100000 100000").cpu_max("/sys/fs/cgroupy", "100000 100000");
+  EXPECT_EQ(other.quota(), 4);
   // A cgroup outside of the namespace.
   EXPECT_EQ(Host().v2("/../../b").cpu_max("/sys/fs/cgroup", "700000 100000").quota(), 7);
 }

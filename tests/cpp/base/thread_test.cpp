@@ -10,6 +10,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
@@ -95,12 +96,14 @@ TEST(Thread, TheDestructorJoinsAndAMovedThreadIsOneThread) {
   EXPECT_EQ(ran.load(), 1);
 }
 
-TEST(Thread, WhatTheBodyOwnsIsGoneAfterJoin) {
-  auto owned = std::make_shared<int>(1);
+TEST(Thread, WhatTheBodyOwnsDiesOnItsThread) {
+  std::thread::id ran, freed;
   Thread thread;
-  thread.start("owner", [owned] { (void)*owned; });
+  std::shared_ptr<void> owned(nullptr, [&](void*) { freed = std::this_thread::get_id(); });
+  thread.start("owner", [&ran, owned = std::move(owned)] { ran = std::this_thread::get_id(); });
   thread.join();
-  EXPECT_EQ(owned.use_count(), 1);
+  EXPECT_NE(ran, std::this_thread::get_id());
+  EXPECT_EQ(freed, ran);
 }
 
 TEST(Thread, StartsAgain) {

@@ -159,6 +159,10 @@ TEST(JpegDecoder, TheEndMarkerMayBeMissingAndJunkMayFollow) {
   const Status status = decoder.finish();
   EXPECT_EQ(status.code(), Errc::bad_data);
   EXPECT_NE(status.message().find("cut off"), std::string::npos) << status.message();
+
+  // Skipping rows notices the end by itself.
+  ASSERT_TRUE(decoder.open(half, {}).ok());
+  EXPECT_EQ(decoder.start({95, 0, 5, 60}).code(), Errc::bad_data);
 }
 
 TEST(JpegDecoder, ScansAreLimited) {

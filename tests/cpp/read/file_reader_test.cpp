@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -228,6 +229,8 @@ TEST(ReadFile, WaitsForALease) {
   std::thread giver([&] {
     int signal = 0;
     ::sigwait(&wanted, &signal);
+    // Long enough for read_file to find the lease still held; right either way.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     ::fcntl(holder.get(), F_SETLEASE, F_UNLCK);
   });
   ByteBuffer buffer;

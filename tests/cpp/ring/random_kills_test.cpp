@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "ring/consumer.h"
+#include "ring/process.h"
 #include "ring/producer.h"
 #include "ring/ring_testing.h"
 
@@ -41,6 +43,7 @@ class RandomKills : public ::testing::Test {
         if (result != ClaimResult::claimed) return 1;
         // Long enough at it for many kills to come in between.
         for (int again = 0; again < 20; ++again) {
+          if (again == 10) std::this_thread::yield();
           std::memset(producer->cell(ticket, 0), again, testing::kBodyBytes);
           fill(*producer, ticket);
         }
@@ -49,26 +52,37 @@ class RandomKills : public ::testing::Test {
     });
   }
 
-  // Half of the kills come when a writer is known to be at work, half of them anywhere.
+  // Half of the kills hit a process that was just seen with a cell in its hands, half of them any.
   Child kill_one() {
-    const std::uint32_t slot = ahead.empty() ? 0 : consumer->slot_of(ahead.front());
-    const auto idle = [&] {
-      bool open = false;
-      for (std::uint32_t c = 0; c < consumer->cell_count(slot); ++c) {
-        if (consumer->cell_state(slot, c) == CellState::claimed) return false;
-        open |= consumer->cell_state(slot, c) == CellState::open;
-      }
-      return open;
-    };
+    auto victim = children.begin();
     if (!ahead.empty() && random() % 2 == 0) {
-      while (idle()) std::this_thread::yield();
+      const std::uint32_t slot = consumer->slot_of(ahead.front());
+      while (victim = writer_in(slot), victim == children.end() && still_open(slot))
+        std::this_thread::yield();
+      if (victim == children.end()) victim = children.begin();
+    } else {
+      for (std::atomic<unsigned> spins{static_cast<unsigned>(random() % 4000)}; spins.load() > 0; --spins) {
+      }
     }
-    for (std::atomic<unsigned> spins{static_cast<unsigned>(random() % 4000)}; spins.load() > 0; --spins) {
+    Child killed = std::move(*victim);
+    killed.kill();
+    children.remove_if([](const Child& child) { return child.pid() < 0; });
+    return killed;
+  }
+  std::list<Child>::iterator writer_in(std::uint32_t slot) {
+    for (std::uint32_t c = 0; c < consumer->cell_count(slot); ++c) {
+      const CellWord cell = CellWord::unpack(segment->cell(slot, c).word.load());
+      if (cell.state != CellState::claimed) continue;
+      const std::uint64_t tag = segment->header().producers[cell.producer - 1].load();
+      return std::find_if(children.begin(), children.end(), [&](const Child& child) {
+        return child.pid() == static_cast<pid_t>(ProcessTag::unpack(tag).pid);
+      });
     }
-    Child victim = std::move(children.front());
-    children.pop_front();
-    victim.kill();
-    return victim;
+    return children.end();
+  }
+  bool still_open(std::uint32_t slot) const {
+    const std::vector<CellState> states = states_of(slot);
+    return std::count(states.begin(), states.end(), CellState::open) > 0;
   }
 
   void verify(std::uint64_t batch, std::uint32_t slot) const {
@@ -93,7 +107,7 @@ class RandomKills : public ::testing::Test {
   const std::shared_ptr<Segment> segment = Segment::create_shared(spec_of(3, 6));
   const std::unique_ptr<Consumer> consumer = std::make_unique<Consumer>(segment);
   std::mt19937 random{7};
-  std::deque<Child> children;
+  std::list<Child> children;
   std::deque<std::uint64_t> ahead;  // opened, and neither taken nor cancelled
 };
 
