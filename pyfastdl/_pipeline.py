@@ -67,7 +67,7 @@ class Pipeline:
             wait = _SLICE if end is None else min(_SLICE, max(0.0, end - time.monotonic()))
             what, capsules = self._native.next(wait)
             if what == "batch":
-                return capsules
+                return tuple(capsules)
             if what == "nothing_open":
                 return None
             if what == "need_pillow":

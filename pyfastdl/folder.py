@@ -54,7 +54,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
         self.root = root
         self.transform = as_compose(transform)
         source = open_source(root, None)
-        if source.classes is None:
+        if source.classes is None or source.target_array is None:
             raise TypeError(f"ImageFolder needs a folder of class folders, got {root!r}")
         self._source = source
         self._start()
@@ -66,7 +66,8 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
         self.samples = self._source.samples
         self.targets = self._source.targets
         self._plan = self.transform.plan()
-        self._targets = _core.Targets(self._source.target_array)
+        self._labels = np.asarray(self._source.target_array)
+        self._targets = _core.Targets(self._labels)
         self._decoder = _BatchDecoder()
 
     def __len__(self) -> int:
@@ -101,7 +102,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
         """One image whose size depends on the file."""
         rgb = decode_image(self._source.paths[index])
         array = self._plan.apply(rgb, seed & 0xFFFFFFFFFFFFFFFF, 0, index, occurrence)
-        return torch.from_numpy(array), int(self._source.target_array[index])
+        return torch.from_numpy(array), int(self._labels[index])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"root": self.root, "transform": self.transform, "source": self._source}

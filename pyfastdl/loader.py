@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 import weakref
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 
@@ -29,22 +30,29 @@ _READ_THREADS = 8
 _MAX_ERRORS = 10_000
 
 
-class FailedSample(NamedTuple):
-    """A sample that could not be loaded, as ``loader.errors`` lists it."""
+@dataclasses.dataclass(frozen=True)
+class FailedSample:
+    """A sample that could not be loaded, as ``loader.errors`` lists it.
+
+    Attributes:
+        index: which sample of the dataset.
+        path: its file.
+        reason: what was wrong with it.
+        replaced_by: the index of the sample that took its place (``on_error="replace"``), or None.
+    """
 
     index: int
     path: str
     reason: str
-    #: The index of the sample that took its place (``on_error="replace"``), or None.
-    replaced_by: int | None
+    replaced_by: int | None = None
 
 
 class NativeLoader:
     """Loads images in batches: read, decoded and transformed by native threads, straight into the batch's memory.
 
     Args:
-        data: a folder of class folders (as torchvision's ImageFolder, but hidden folders and the like are ignored, and said
-            so); a list of files; or a list of (file, target) pairs.
+        data: a folder of class folders (as torchvision's ImageFolder, but hidden folders and the like are ignored, and
+            said so); a list of files; or a list of (file, target) pairs.
         batch_size: images a batch.
         shuffle: a new order each epoch, a function of seed and epoch.
         seed: fixes order and augmentation. Without it they come from one draw of ``generator``, or of torch's default
@@ -60,8 +68,8 @@ class NativeLoader:
         dtype: float32, float16, bfloat16 or uint8. With uint8 a Normalize runs on the batch's device and gives float32.
         memory_format: torch.contiguous_format or torch.channels_last.
         on_error: "raise" a :class:`SampleError` for a sample that can't be loaded; "replace" it by another one of the
-            dataset, chosen by the sample's own random numbers; or "skip" it, which makes its batch smaller. The last two
-            list it in :attr:`errors`.
+            dataset, chosen by the sample's own random numbers; or "skip" it, which makes its batch smaller. All are
+            listed in :attr:`errors`.
         prefetch_factor: batches that are worked on ahead, in all.
         generator: a torch.Generator that seeds come from, when ``seed`` isn't given.
         timeout: seconds after which a batch that doesn't come is a :class:`LoaderError`; 0 waits for ever.
@@ -275,7 +283,7 @@ class NativeLoader:
         self._pid = os.getpid()
 
     def _first_size(self) -> tuple[int, int]:
-        """What the transform makes of the first image: where it doesn't fix the size, all others must come out alike."""
+        """What the transform makes of the first image: where it fixes no size, all others must come out alike."""
         from pyfastdl.images import decode_image
 
         paths = self.dataset.paths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["BatchSource", "OwnOrder", "FromSampler", "FromBatchSampler", "make_batch_source"]
+__all__ = ["BatchSource", "FromBatchSampler", "FromSampler", "OwnOrder", "make_batch_source"]
 
 
 class BatchSource:
@@ -66,7 +66,7 @@ class FromSampler(BatchSource):
         self._batch_size = batch_size
         self._drop_last = drop_last
         self.capacity = batch_size
-        if hasattr(sampler, "__len__"):
+        if isinstance(sampler, Sized):
             self.capacity = max(1, min(batch_size, len(sampler)))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""From a finished CPU batch to what the training loop gets: on its device, normalised there when it travels as bytes."""
+"""From a finished CPU batch to what the training loop gets: on its device, normalised there if it came as bytes."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class Stats:
         cached_reads, waited_reads: files that the page cache had, and files that a reader thread waited for.
         wall_s: from the start of the epoch to its last batch so far.
         wait_s: the training loop waited for a batch.
-        read_s, decode_s, transform_s: spent by the threads, added up over them (decode and transform are measured on one
-            image in eight).
+        read_s, decode_s, transform_s: spent by the threads, added up over them (decode and transform are measured on
+            one image in eight).
         idle_s: decode threads had nothing to do, added up over them: all slots were full, or files weren't read yet.
         num_workers: decode threads.
     """

@@ -72,7 +72,7 @@ def test_random_numbers_follow_torchs_seed(image_folder):
 def test_under_subset_and_with_growing_batches(image_folder):
     dataset = pyfastdl.ImageFolder(image_folder, VAL)
     subset = tud.Subset(dataset, [14, 3, 7])
-    (images, labels), = tud.DataLoader(subset, 3)
+    ((images, labels),) = tud.DataLoader(subset, 3)
     assert torch.equal(images, torch.stack([dataset[i][0] for i in (14, 3, 7)]))
     assert dataset.__getitems__([]) == []
     for size in (1, 5, 15, 2):

@@ -101,8 +101,8 @@ def test_return_index_names_the_samples(files, image_folder):
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
 def test_other_formats_are_the_float32_batch_converted(image_folder, dtype, memory_format):
     transform = [*CROP, T.Normalize([0.4, 0.5, 0.6], [0.2, 0.3, 0.25])]
-    (reference, _), = pyfastdl.NativeLoader(image_folder, 15, seed=0, transform=transform)
-    (images, _), = pyfastdl.NativeLoader(
+    ((reference, _),) = pyfastdl.NativeLoader(image_folder, 15, seed=0, transform=transform)
+    ((images, _),) = pyfastdl.NativeLoader(
         image_folder, 15, seed=0, transform=transform, dtype=dtype, memory_format=memory_format
     )
     assert images.dtype == dtype
@@ -266,7 +266,7 @@ def test_an_epoch_of_a_closed_loader_ends(image_folder):
 
 
 def test_first_batch_size_may_exceed_the_dataset(image_folder):
-    (images, _), = pyfastdl.NativeLoader(image_folder, 10**6, transform=CROP)
+    ((images, _),) = pyfastdl.NativeLoader(image_folder, 10**6, transform=CROP)
     assert len(images) == 15
 
 

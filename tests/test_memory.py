@@ -142,7 +142,7 @@ print(sum(len(images) for images, _ in loader))
 
 
 def test_a_small_shared_memory_folder_does_not_matter(image_folder, tmp_path):
-    """In a mount namespace of its own, where that may be made, /dev/shm has 1 MB; elsewhere nothing may appear in it."""
+    """Where a mount namespace may be made, /dev/shm has 1 MB in it; elsewhere nothing may appear there."""
     command = [sys.executable, "-c", SMALL_SHM, str(image_folder)]
     small = ["unshare", "--mount", "--map-root-user"] if os.geteuid() else ["unshare", "--mount"]
     script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'

@@ -14,8 +14,7 @@ constexpr std::uint32_t kBlockMask = (1u << kBlockBits) - 1;
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c,
-                                           std::array<std::uint32_t, 2> k) {
+std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{kMul0} * c[0];
     const std::uint64_t p1 = std::uint64_t{kMul1} * c[2];

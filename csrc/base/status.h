@@ -50,8 +50,7 @@ class Error : public std::exception {
  public:
   Error(Errc code, std::string message, int sys_errno = 0)
       : code_(code), sys_errno_(sys_errno), message_(std::move(message)) {}
-  explicit Error(const Status& status)
-      : Error(status.code(), status.message(), status.sys_errno()) {}
+  explicit Error(const Status& status) : Error(status.code(), status.message(), status.sys_errno()) {}
 
   const char* what() const noexcept override { return message_.c_str(); }
   Errc code() const noexcept { return code_; }

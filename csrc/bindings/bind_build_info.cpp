@@ -14,7 +14,8 @@ void bind_build_info(py::module_& m) {
 #elif defined(__GNUC__)
     info["compiler"] = "gcc " __VERSION__;
 #endif
-    info["pybind11"] = PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_MINOR);
+    info["pybind11"] =
+        PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_MINOR);
     info["simd"] = simd_target();
     return info;
   });

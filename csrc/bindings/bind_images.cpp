@@ -36,7 +36,8 @@ py::object resized_crop_encoded(const py::object& data, int top, int left, int h
     py::gil_scoped_release released;
     DecoderSet decoders;
     Decoder* decoder = decoders.find(sniff(bytes.span()));
-    status = decoder == nullptr ? Status(Errc::unsupported, "for Pillow") : decoder->open(bytes.span(), DecodeLimits{});
+    status = decoder == nullptr ? Status(Errc::unsupported, "for Pillow")
+                                : decoder->open(bytes.span(), DecodeLimits{});
     if (status.ok()) status = resized_crop(*decoder, crop, out, by, order, rgb);
   }
   if (status.code() == Errc::unsupported) return py::none();

@@ -35,7 +35,8 @@ dlpack::DataType dlpack_type(const py::dtype& dtype) {
     case 'f':
       return {dlpack::kFloat, bits, 1};
     default:
-      throw Error(Errc::wrong_type, "targets must be numbers, got an array of " + py::str(dtype).cast<std::string>());
+      throw Error(Errc::wrong_type,
+                  "targets must be numbers, got an array of " + py::str(dtype).cast<std::string>());
   }
 }
 
@@ -71,8 +72,9 @@ Targets make_targets(const py::array& array) {
   if (array.ndim() == 2) targets.columns = array.shape(1);
   const py::array rows = py::array::ensure(array, py::array::c_style);
   const auto bytes = static_cast<std::size_t>(rows.nbytes());
-  targets.table = std::make_shared<const TargetTable>(
-      std::span(static_cast<const std::byte*>(rows.data()), bytes), bytes / static_cast<std::size_t>(rows.shape(0)));
+  targets.table =
+      std::make_shared<const TargetTable>(std::span(static_cast<const std::byte*>(rows.data()), bytes),
+                                          bytes / static_cast<std::size_t>(rows.shape(0)));
   return targets;
 }
 
@@ -149,7 +151,8 @@ class PipelineHandle {
     const std::shared_ptr<Core>& core = pipeline_->core();
     py::dict result;
     const Counters& c = core->counters();
-    for (const auto& [name, counter] : std::initializer_list<std::pair<const char*, const std::atomic<std::uint64_t>&>>{
+    for (const auto& [name, counter] :
+         std::initializer_list<std::pair<const char*, const std::atomic<std::uint64_t>&>>{
              {"samples", c.samples},
              {"file_bytes", c.file_bytes},
              {"cached_reads", c.cached_reads},
@@ -207,9 +210,10 @@ void bind_pipeline(py::module_& m) {
   py::class_<Targets, std::shared_ptr<Targets>>(m, "Targets").def(py::init(&make_targets), py::arg("array"));
 
   py::class_<PipelineHandle, std::shared_ptr<PipelineHandle>>(m, "Pipeline")
-      .def(py::init([](std::shared_ptr<PathTable> paths, std::shared_ptr<Plan> plan, std::pair<int, int> cell_size,
-                       std::shared_ptr<Targets> targets, std::uint32_t batch_size, std::uint32_t prefetch,
-                       unsigned decode_threads, unsigned read_threads, bool return_index, const std::string& on_error) {
+      .def(py::init([](std::shared_ptr<PathTable> paths, std::shared_ptr<Plan> plan,
+                       std::pair<int, int> cell_size, std::shared_ptr<Targets> targets,
+                       std::uint32_t batch_size, std::uint32_t prefetch, unsigned decode_threads,
+                       unsigned read_threads, bool return_index, const std::string& on_error) {
              PipelineConfig config;
              config.paths = std::move(paths);
              config.plan = std::move(plan);
@@ -239,8 +243,8 @@ void bind_pipeline(py::module_& m) {
            })
       .def("next", &PipelineHandle::next, py::arg("timeout"))
       .def("open_batches", [](PipelineHandle& self) { return self.pipeline().open_batches(); })
-      .def("unfinished",
-           [](PipelineHandle& self, std::size_t most) { return failure_list(self.pipeline().unfinished(most)); })
+      .def("unfinished", [](PipelineHandle& self,
+                            std::size_t most) { return failure_list(self.pipeline().unfinished(most)); })
       .def("take_errors", [](PipelineHandle& self) { return failure_list(self.pipeline().take_errors()); })
       .def("set_pillow_served", [](PipelineHandle& self) { self.pipeline().set_pillow_served(); })
       .def("cancel",

@@ -19,9 +19,10 @@ class BytesView {
     if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) {
       // Its own message does not say what was wanted.
       PyErr_Clear();
-      throw Error(Errc::wrong_type, "wanted the bytes of an image (bytes, bytearray, memoryview or another contiguous "
-                                    "buffer), got " +
-                                        pybind11::str(pybind11::type::of(object)).cast<std::string>());
+      throw Error(Errc::wrong_type,
+                  "wanted the bytes of an image (bytes, bytearray, memoryview or another contiguous "
+                  "buffer), got " +
+                      pybind11::str(pybind11::type::of(object)).cast<std::string>());
     }
   }
   ~BytesView() { PyBuffer_Release(&view_); }

@@ -23,19 +23,21 @@ T by_name(const char* what, const std::string& name, const std::pair<const char*
 }
 
 inline constexpr std::pair<const char*, Filter> kFilters[] = {{"box", Filter::box},
-                                                       {"bilinear", Filter::bilinear},
-                                                       {"bicubic", Filter::bicubic},
-                                                       {"lanczos", Filter::lanczos}};
+                                                              {"bilinear", Filter::bilinear},
+                                                              {"bicubic", Filter::bicubic},
+                                                              {"lanczos", Filter::lanczos}};
 inline constexpr std::pair<const char*, PassOrder> kPassOrders[] = {
     {"horizontal_first", PassOrder::horizontal_first},
     {"tall_vertical_first", PassOrder::tall_vertical_first},
     {"shrink_vertical_first", PassOrder::shrink_vertical_first}};
 inline constexpr std::pair<const char*, DType> kDTypes[] = {{"uint8", DType::uint8},
-                                                     {"float16", DType::float16},
-                                                     {"bfloat16", DType::bfloat16},
-                                                     {"float32", DType::float32}};
+                                                            {"float16", DType::float16},
+                                                            {"bfloat16", DType::bfloat16},
+                                                            {"float32", DType::float32}};
 
 inline Filter to_filter(const std::string& name) { return by_name("the filter", name, kFilters); }
-inline PassOrder to_pass_order(const std::string& name) { return by_name("the pass order", name, kPassOrders); }
+inline PassOrder to_pass_order(const std::string& name) {
+  return by_name("the pass order", name, kPassOrders);
+}
 
 }  // namespace pyfastdl::bindings

@@ -25,9 +25,9 @@ struct PipelineConfig {
   std::shared_ptr<const PathTable> paths;
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<const TargetTable> targets;  // nullptr: samples have none
-  Size cell_size;                // what the plan must make of every image
-  std::uint32_t batch_size = 1;  // the largest batch that open() takes
-  std::uint32_t prefetch = 4;    // batches open at once
+  Size cell_size;                              // what the plan must make of every image
+  std::uint32_t batch_size = 1;                // the largest batch that open() takes
+  std::uint32_t prefetch = 4;                  // batches open at once
   unsigned decode_threads = 1;
   unsigned read_threads = 4;
   bool return_index = false;

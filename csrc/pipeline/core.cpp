@@ -27,7 +27,8 @@ RingSpec ring_spec(const PipelineConfig& config) {
 
 SampleKey key_of(const Job& job) {
   // The ticket's index, not the replacement's: the numbers belong to the place in the epoch.
-  return {job.ticket.key.seed, job.ticket.key.epoch, static_cast<std::uint64_t>(job.ticket.index), job.ticket.occurrence};
+  return {job.ticket.key.seed, job.ticket.key.epoch, static_cast<std::uint64_t>(job.ticket.index),
+          job.ticket.occurrence};
 }
 
 Core::Core(PipelineConfig config)

@@ -39,7 +39,9 @@ JobPtr PillowWorker::take() {
   return std::move(job_);
 }
 
-void PillowWorker::complete(const std::uint8_t* rgb, Size size) { worker_->process_pixels(take(), rgb, size); }
+void PillowWorker::complete(const std::uint8_t* rgb, Size size) {
+  worker_->process_pixels(take(), rgb, size);
+}
 
 void PillowWorker::fail(const std::string& reason) { core_->fail(take(), reason); }
 

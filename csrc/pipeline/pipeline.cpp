@@ -19,7 +19,8 @@ void check(const PipelineConfig& config) {
   const auto require = [](bool ok, const std::string& message) {
     if (!ok) throw Error(Errc::invalid_argument, message);
   };
-  require(config.paths != nullptr && config.paths->size() > 0, "a pipeline needs samples: the list of files is empty");
+  require(config.paths != nullptr && config.paths->size() > 0,
+          "a pipeline needs samples: the list of files is empty");
   require(config.targets == nullptr || config.targets->size() == config.paths->size(),
           "there must be one target a sample");
   require(config.plan != nullptr, "a pipeline needs a plan");
@@ -43,7 +44,8 @@ Pipeline::Pipeline(PipelineConfig config) : pid_(::getpid()) {
     for (unsigned i = 0; i < this->config().decode_threads; ++i) {
       // Made here, so that a lack of memory is this call's error and not the end of a thread.
       auto worker = std::make_shared<DecodeWorker>(*core);
-      threads_[next++].start("fastdl-dec-" + std::to_string(i), [core, worker] { core->decode_loop(*worker); });
+      threads_[next++].start("fastdl-dec-" + std::to_string(i),
+                             [core, worker] { core->decode_loop(*worker); });
     }
     for (unsigned i = 0; i < this->config().read_threads; ++i) {
       threads_[next++].start("fastdl-read-" + std::to_string(i), [core] { core->read_loop(); });
@@ -113,9 +115,9 @@ void Pipeline::open(std::span<const std::int64_t> indices) {
   }
   for (const std::int64_t index : indices) {
     if (index < 0 || index >= samples) {
-      throw Error(Errc::invalid_argument, "the sampler gave index " + std::to_string(index) + ", but the dataset has " +
-                                              std::to_string(samples) + " samples (0 to " +
-                                              std::to_string(samples - 1) + ")");
+      throw Error(Errc::invalid_argument, "the sampler gave index " + std::to_string(index) +
+                                              ", but the dataset has " + std::to_string(samples) +
+                                              " samples (0 to " + std::to_string(samples - 1) + ")");
     }
   }
   occurrences_.clear();
@@ -174,7 +176,8 @@ Pipeline::Harvest Pipeline::harvest(std::uint64_t sequence, Batch& batch) {
         Failure failure = lost->failure;
         const auto tried = std::count_if(failures.begin(), failures.end(),
                                          [&](const Core::CellFailure& f) { return f.cell == lost->cell; });
-        failure.reason += "; no replacement was found: " + std::to_string(tried - 1) + " other samples failed too";
+        failure.reason +=
+            "; no replacement was found: " + std::to_string(tried - 1) + " other samples failed too";
         throw SampleFailureError(std::move(failure));
       }
       size = close_gaps(slot);

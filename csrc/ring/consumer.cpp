@@ -150,8 +150,7 @@ WaitResult Consumer::wait(std::uint64_t batch, Deadline deadline) {
 
 WaitResult Consumer::wait_free(Deadline deadline) {
   require_own_process();
-  return wait_until(
-      deadline, [&] { return next_slot().has_value(); }, [] { return false; });
+  return wait_until(deadline, [&] { return next_slot().has_value(); }, [] { return false; });
 }
 
 bool Consumer::abandoned(std::uint32_t slot) const {

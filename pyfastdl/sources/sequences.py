@@ -95,7 +95,7 @@ class Targets(_Lazy[Any]):
     def _at(self, index: int) -> Any:
         return _plain(self._targets[index])
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         wanted = self._targets.dtype if dtype is None else np.dtype(dtype)
         if copy is False:
             raise ValueError("the targets are read-only: they can only be given as a copy")

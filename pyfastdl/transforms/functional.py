@@ -58,7 +58,12 @@ def resized_crop(
     arguments = (*box, out, filter_name(interpolation), pass_order())
     if not isinstance(src, np.ndarray):
         data, path = read_source(src)
-        return decoded(data, path, lambda: _core.resized_crop_encoded(data, *arguments), lambda rgb: _core.resized_crop(rgb, *arguments))
+        return decoded(
+            data,
+            path,
+            lambda: _core.resized_crop_encoded(data, *arguments),
+            lambda rgb: _core.resized_crop(rgb, *arguments),
+        )
     if src.dtype != np.uint8 or src.ndim != 3 or src.shape[2] != 3 or 0 in src.shape:
         raise ValueError(f"resized_crop needs a uint8 array (height, width, 3), got {src.dtype} {src.shape}")
     return _core.resized_crop(np.ascontiguousarray(src), *arguments)

@@ -170,7 +170,7 @@ class RandomHorizontalFlip(Transform):
     """Mirrors the image left to right with probability ``p``."""
 
     def __init__(self, p: float = 0.5) -> None:
-        if not isinstance(p, numbers.Real) or isinstance(p, bool):
+        if not isinstance(p, (int, float)) or isinstance(p, bool):
             raise TypeError(f"RandomHorizontalFlip: p must be a number from 0 to 1, got {p!r}")
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"RandomHorizontalFlip: p must be from 0 to 1, got {p}")

@@ -145,6 +145,20 @@ TEST(PngDecoder, ChecksumsCountWherePillowLooks) {
   EXPECT_TRUE(decode(decoder, data).status.ok());
 }
 
+// Pillow reads the chunks behind the image data as well, and raises if one is cut off; a missing end is fine.
+TEST(PngDecoder, ChunksBehindTheDataMustBeWhole) {
+  const Png png = make_png(kSize);
+  const Bytes text = png_chunk("tEXt", {'a', 0, 'b', 'c'});
+  const std::size_t end = find(png.file, "IEND");
+  const Bytes file = inserted(png.file, end, text);
+  PngDecoder decoder;
+  for (std::size_t n = end; n <= file.size(); ++n) {
+    const bool in_text = n >= end + 8 && n < end + 8 + 4;
+    const Decoded got = decode(decoder, Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n)));
+    EXPECT_EQ(got.status.ok(), !in_text) << n - end << " bytes behind the data: " << got.status.message();
+  }
+}
+
 TEST(PngDecoder, TheFirstFrameOfAnApngIsTheImage) {
   const Png png = make_png(kSize);
   const Bytes control = png_chunk("acTL", {0, 0, 0, 2, 0, 0, 0, 0});

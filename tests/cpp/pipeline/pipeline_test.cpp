@@ -111,7 +111,8 @@ TEST(Pipeline, KeptBatchesAreNeverWrittenAgain) {
   // The first two are slots of the ring, which outlive the pipeline; all others had to be copies.
   EXPECT_EQ(copied, 18u);
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    EXPECT_EQ(indices(kept[i]), range(2 * static_cast<std::int64_t>(i), 2 * static_cast<std::int64_t>(i) + 2));
+    EXPECT_EQ(indices(kept[i]),
+              range(2 * static_cast<std::int64_t>(i), 2 * static_cast<std::int64_t>(i) + 2));
     expect_right_pixels(kept[i]);
   }
 }

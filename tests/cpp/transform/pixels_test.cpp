@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -136,6 +138,37 @@ TEST(PixelWriter, EveryFormatAndWidthOnEveryTarget) {
               expect_cell(format_of(dtype, layout, normalize), width, flip);
             }
           }
+        }
+      }
+    }
+  });
+}
+
+// Large aligned planes are written past the caches; the bytes are the same, and misaligned cells work too.
+TEST(PixelWriter, LargePlanesOnEveryTarget) {
+  testing::for_each_target([] {
+    const PixelWriter writer(format_of(DType::float32, Layout::chw, true));
+    for (const Size size : {Size{130, 160}, Size{130, 161}}) {
+      const std::vector<std::uint8_t> row = row_of(size.width);
+      const std::size_t floats = writer.cell_bytes(size) / sizeof(float);
+      std::vector<float> memory(floats + 64, -7.0f);
+      for (const bool flip : {false, true}) {
+        for (const std::size_t offset : {0, 1, 4, 8}) {
+          float* cell =
+              memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 / 4 + offset;
+          for (int y = 0; y < size.height; ++y) {
+            writer.write_row(row.data(), y, size, flip, reinterpret_cast<std::byte*>(cell));
+          }
+          PixelWriter::finish_cell();
+          for (std::size_t i = 0; i < floats; ++i) {
+            const auto width = static_cast<std::size_t>(size.width);
+            const std::size_t c = i / (floats / 3), x = i % width;
+            const std::uint8_t byte = row[(flip ? width - 1 - x : x) * 3 + c];
+            ASSERT_EQ(cell[i], writer.value(static_cast<int>(c), byte))
+                << "item " << i << ", offset " << offset;
+          }
+          EXPECT_EQ(cell[floats], -7.0f);
+          std::fill(memory.begin(), memory.end(), -7.0f);
         }
       }
     }
