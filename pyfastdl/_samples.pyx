@@ -9,7 +9,6 @@ cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcpy
 

@@ -109,6 +109,13 @@ py::list failure_list(const std::vector<Failure>& failures) {
   return list;
 }
 
+// Every call may wait for another thread's: none keeps the GIL meanwhile.
+template <class Call>
+auto without_gil(Call call) {
+  py::gil_scoped_release release;
+  return call();
+}
+
 // The pipeline, and how its batches look to torch.
 class PipelineHandle {
  public:
@@ -127,12 +134,7 @@ class PipelineHandle {
 
   py::tuple next(double timeout) {
     Batch batch;
-    NextResult result;
-    {
-      py::gil_scoped_release release;
-      result = pipeline_->next(deadline_in(timeout), batch);
-    }
-    switch (result) {
+    switch (without_gil([&] { return pipeline_->next(deadline_in(timeout), batch); })) {
       case NextResult::batch:
         return py::make_tuple("batch", tensors(batch));
       case NextResult::nothing_open:
@@ -231,32 +233,30 @@ void bind_pipeline(py::module_& m) {
            py::arg("return_index"), py::arg("on_error"))
       .def("start_epoch",
            [](PipelineHandle& self, std::uint64_t seed, std::uint32_t epoch) {
-             py::gil_scoped_release release;
-             self.pipeline().start_epoch(seed, epoch);
+             without_gil([&] { self.pipeline().start_epoch(seed, epoch); });
            })
-      .def("wants_batch", [](PipelineHandle& self) { return self.pipeline().wants_batch(); })
+      .def("wants_batch",
+           [](PipelineHandle& self) { return without_gil([&] { return self.pipeline().wants_batch(); }); })
       .def("open",
            [](PipelineHandle& self, const Indices& indices) {
              const std::span span(indices.data(), static_cast<std::size_t>(indices.size()));
-             py::gil_scoped_release release;
-             self.pipeline().open(span);
+             without_gil([&] { self.pipeline().open(span); });
            })
       .def("next", &PipelineHandle::next, py::arg("timeout"))
-      .def("open_batches", [](PipelineHandle& self) { return self.pipeline().open_batches(); })
-      .def("unfinished", [](PipelineHandle& self,
-                            std::size_t most) { return failure_list(self.pipeline().unfinished(most)); })
-      .def("take_errors", [](PipelineHandle& self) { return failure_list(self.pipeline().take_errors()); })
-      .def("set_pillow_served", [](PipelineHandle& self) { self.pipeline().set_pillow_served(); })
-      .def("cancel",
-           [](PipelineHandle& self) {
-             py::gil_scoped_release release;
-             self.pipeline().cancel();
+      .def("open_batches",
+           [](PipelineHandle& self) { return without_gil([&] { return self.pipeline().open_batches(); }); })
+      .def("unfinished",
+           [](PipelineHandle& self, std::size_t most) {
+             return failure_list(without_gil([&] { return self.pipeline().unfinished(most); }));
            })
-      .def("close",
+      .def("take_errors",
            [](PipelineHandle& self) {
-             py::gil_scoped_release release;
-             self.pipeline().close();
+             return failure_list(without_gil([&] { return self.pipeline().take_errors(); }));
            })
+      .def("set_pillow_served",
+           [](PipelineHandle& self) { without_gil([&] { self.pipeline().set_pillow_served(); }); })
+      .def("cancel", [](PipelineHandle& self) { without_gil([&] { self.pipeline().cancel(); }); })
+      .def("close", [](PipelineHandle& self) { without_gil([&] { self.pipeline().close(); }); })
       .def("stats", &PipelineHandle::stats)
       .def("pillow_worker",
            [](PipelineHandle& self) { return std::make_unique<PillowWorker>(self.pipeline().core()); });
@@ -264,8 +264,7 @@ void bind_pipeline(py::module_& m) {
   py::class_<PillowWorker>(m, "PillowWorker")
       .def("next",
            [](PillowWorker& self, double timeout) {
-             py::gil_scoped_release release;
-             return self.next(deadline_in(timeout));
+             return without_gil([&] { return self.next(deadline_in(timeout)); });
            })
       .def("stopped", &PillowWorker::stopped)
       .def("data",
@@ -280,13 +279,10 @@ void bind_pipeline(py::module_& m) {
              }
              const Size size{static_cast<int>(rgb.shape(0)), static_cast<int>(rgb.shape(1))};
              const std::uint8_t* pixels = rgb.data();
-             py::gil_scoped_release release;
-             self.complete(pixels, size);
+             without_gil([&] { self.complete(pixels, size); });
            })
-      .def("fail", [](PillowWorker& self, const std::string& reason) {
-        py::gil_scoped_release release;
-        self.fail(reason);
-      });
+      .def("fail",
+           [](PillowWorker& self, const std::string& reason) { without_gil([&] { self.fail(reason); }); });
 }
 
 }  // namespace pyfastdl::bindings

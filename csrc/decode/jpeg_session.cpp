@@ -97,7 +97,6 @@ Status JpegSession::failure() const {
                                        std::to_string(info.image_width) + " pixels)"};
     case JERR_SOF_UNSUPPORTED:
     case JERR_BAD_PRECISION:
-    case JERR_ARITH_NOTIMPL:
       return {Errc::unsupported, std::string("a JPEG of a kind that is left to Pillow: ") + message_};
     default:
       return {Errc::bad_data, message};

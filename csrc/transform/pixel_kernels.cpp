@@ -1,12 +1,10 @@
 #include "transform/pixel_kernels.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/pixel_kernels.cpp"
-#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // compiles this file once for each target
 #include "hwy/highway.h"
 
@@ -122,7 +120,7 @@ HWY_INLINE auto channel(const PixelConstants& constants, int c, VU bytes) {
   }
 }
 
-template <class To, bool kFlip, bool kPlanes, bool kStream = false>
+template <class To, bool kFlip, bool kPlanes>
 HWY_INLINE void write_row(const PixelConstants& constants, const std::uint8_t* HWY_RESTRICT rgb, int width,
                           std::byte* HWY_RESTRICT out, std::size_t plane_bytes) {
   using Out = typename To::Out;
@@ -142,11 +140,7 @@ HWY_INLINE void write_row(const PixelConstants& constants, const std::uint8_t* H
     const auto r = channel<To>(constants, 0, hn::BitCast(d, hn::TableLookupBytesOr0(pixels, red)));
     const auto g = channel<To>(constants, 1, hn::BitCast(d, hn::TableLookupBytesOr0(pixels, green)));
     const auto b = channel<To>(constants, 2, hn::BitCast(d, hn::TableLookupBytesOr0(pixels, blue)));
-    if constexpr (kStream) {
-      hn::Stream(r, d_out, out0 + x);
-      hn::Stream(g, d_out, out1 + x);
-      hn::Stream(b, d_out, out2 + x);
-    } else if constexpr (kPlanes) {
+    if (kPlanes) {
       hn::StoreU(r, d_out, out0 + x);
       hn::StoreU(g, d_out, out1 + x);
       hn::StoreU(b, d_out, out2 + x);
@@ -156,22 +150,9 @@ HWY_INLINE void write_row(const PixelConstants& constants, const std::uint8_t* H
   }
 }
 
-// Streaming stores go past the caches, which saves reading what is overwritten anyway. They take whole aligned vectors.
-bool streamable(int width, const std::byte* out, std::size_t plane_bytes) {
-  constexpr std::size_t kBytes = kLanes * sizeof(float);
-  return plane_bytes >= kStreamPlaneBytes && width % kLanes == 0 && plane_bytes % kBytes == 0 &&
-         reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
-}
-
 template <class To>
 HWY_INLINE void write_as(const PixelConstants& constants, const std::uint8_t* rgb, int width, bool flip,
                          std::byte* out, std::size_t plane_bytes) {
-  if constexpr (std::is_same_v<To, ToFloat32>) {
-    if (constants.layout == Layout::chw && streamable(width, out, plane_bytes)) {
-      if (flip) return write_row<To, true, true, true>(constants, rgb, width, out, plane_bytes);
-      return write_row<To, false, true, true>(constants, rgb, width, out, plane_bytes);
-    }
-  }
   if (constants.layout == Layout::chw) {
     if (flip) return write_row<To, true, true>(constants, rgb, width, out, plane_bytes);
     return write_row<To, false, true>(constants, rgb, width, out, plane_bytes);
@@ -216,8 +197,6 @@ bool write_pixels(const PixelConstants& constants, const std::uint8_t* rgb, int 
                   std::byte* out, std::size_t plane_bytes) {
   return HWY_DYNAMIC_DISPATCH(write_pixels_target)(constants, rgb, width, flip, out, plane_bytes);
 }
-
-void flush_pixels() { hwy::FlushStream(); }
 
 }  // namespace pyfastdl
 #endif  // HWY_ONCE

@@ -13,15 +13,9 @@
 
 namespace pyfastdl {
 
-// Planes from this size on are written past the caches: their batch fits none of them.
-inline constexpr std::size_t kStreamPlaneBytes = std::size_t{64} << 10;
-
 // One row of `width` RGB pixels to `out`; channels are `plane_bytes` apart (chw). Rows shorter than a vector are left to the
 // caller: false, and nothing is written.
 bool write_pixels(const PixelConstants& constants, const std::uint8_t* rgb, int width, bool flip,
                   std::byte* out, std::size_t plane_bytes);
-
-// Orders the streaming stores of this thread before its later ones.
-void flush_pixels();
 
 }  // namespace pyfastdl

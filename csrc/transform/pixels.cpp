@@ -108,8 +108,6 @@ void PixelWriter::write_row(const std::uint8_t* rgb, int y, Size size, bool flip
   write_row_by_table(rgb, y, size, flip, cell);
 }
 
-void PixelWriter::finish_cell() { flush_pixels(); }
-
 void PixelWriter::write_row_by_table(const std::uint8_t* rgb, int y, Size size, bool flip,
                                      std::byte* cell) const {
   const std::size_t item = item_bytes(format_.dtype);

@@ -60,9 +60,6 @@ class PixelWriter {
   // Writes row `y` of the cell, mirrored if `flip`. `rgb` has size.width pixels (3 bytes each) and kRowPadding readable bytes more.
   void write_row(const std::uint8_t* rgb, int y, Size size, bool flip, std::byte* cell) const;
 
-  // To be called by the thread that wrote a cell, before it says so to another: rows may have gone past the caches.
-  static void finish_cell();
-
   // What a byte of a channel becomes in float32.
   float value(int channel, int byte) const { return table_[channel][byte]; }
   // False where the vector arithmetic did not give the table's values, and tables are read instead.

@@ -47,9 +47,7 @@ Status Transformer::run(RowSource& image, const SampleKey& key, Size cell_size, 
                                 "RandomResizedCrop)"};
   }
   CellSink sink(plan_->writer(), cell);
-  status = scratch_->runner.run(scratch_->steps, image, sink);
-  PixelWriter::finish_cell();
-  return status;
+  return scratch_->runner.run(scratch_->steps, image, sink);
 } catch (const std::bad_alloc&) {
   return {Errc::out_of_memory,
           "no memory for the rows of an image of " + text(image.size()) + " in the transform"};

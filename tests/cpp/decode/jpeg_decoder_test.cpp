@@ -180,17 +180,19 @@ TEST(JpegDecoder, ScansAreLimited) {
 
 // Hundreds of tiny refinement scans that cost a pass each: CASES F4.
 TEST(JpegDecoder, ThousandsOfScansEndAtTheLimit) {
-  Bytes file = make_jpeg({16, 16}, {.progressive = true});
+  const Bytes file = make_jpeg({16, 16}, {.progressive = true});
   std::size_t last = 0;
   for (std::size_t i = 0; i + 1 < file.size(); ++i) {
     if (file[i] == 0xFF && file[i + 1] == 0xDA) last = i;
   }
-  const Bytes scan(file.begin() + static_cast<std::ptrdiff_t>(last), file.end() - 2);
-  file.resize(file.size() - 2);
-  for (int i = 0; i < 2000; ++i) file.insert(file.end(), scan.begin(), scan.end());
-  file.insert(file.end(), {0xFF, 0xD9});
+  const auto end = file.end() - 2;
+  Bytes long_file(file.begin(), end);
+  for (int i = 0; i < 2000; ++i) {
+    long_file.insert(long_file.end(), file.begin() + static_cast<std::ptrdiff_t>(last), end);
+  }
+  long_file.insert(long_file.end(), {0xFF, 0xD9});
   JpegDecoder decoder;
-  EXPECT_EQ(decode(decoder, file).status.code(), Errc::limit);
+  EXPECT_EQ(decode(decoder, long_file).status.code(), Errc::limit);
 }
 
 TEST(JpegDecoder, KindsForPillowAreNamed) {

@@ -40,6 +40,13 @@ TEST_P(Wait, ANotificationBeforeTheSleepIsNotLost) {
   EXPECT_EQ(sleeper.sleep(patience()), FutexResult::woken);
 }
 
+TEST_P(Wait, AnOldNotificationDoesNotEndIt) {
+  Event event;
+  notify(event, 1, GetParam());
+  Sleeper sleeper(event, GetParam());
+  EXPECT_EQ(sleeper.sleep(Deadline::min()), FutexResult::timed_out);
+}
+
 TEST_P(Wait, DeadlinesPastAndNearEndIt) {
   Event event;
   Sleeper sleeper(event, GetParam());
