@@ -13,8 +13,8 @@
 
 namespace pyfastdl {
 
-// One row of `width` RGB pixels to `out`; channels are `plane_bytes` apart (chw). Rows shorter than a vector are left to the
-// caller: false, and nothing is written.
+// One row of `width` RGB pixels to `out`; channels are `plane_bytes` apart (chw). Rows shorter than a vector are left
+// to the caller: false, and nothing is written.
 bool write_pixels(const PixelConstants& constants, const std::uint8_t* rgb, int width, bool flip,
                   std::byte* out, std::size_t plane_bytes);
 

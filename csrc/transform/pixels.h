@@ -57,7 +57,8 @@ class PixelWriter {
   const PixelFormat& format() const { return format_; }
   std::size_t cell_bytes(Size size) const;
 
-  // Writes row `y` of the cell, mirrored if `flip`. `rgb` has size.width pixels (3 bytes each) and kRowPadding readable bytes more.
+  // Writes row `y` of the cell, mirrored if `flip`. `rgb` has size.width pixels (3 bytes each) and kRowPadding readable
+  // bytes more.
   void write_row(const std::uint8_t* rgb, int y, Size size, bool flip, std::byte* cell) const;
 
   // What a byte of a channel becomes in float32.

@@ -49,8 +49,8 @@ class Plan {
   Draws sample(Size image, const SampleKey& key) const;
   void sample(Size image, const SampleKey& key, Draws& draws) const;
 
-  // What to do to an image of this size with the numbers drawn for it. Errc::bad_data where torchvision would fail too (a side
-  // that becomes 0), or where a side grows past kMaxSide.
+  // What to do to an image of this size with the numbers drawn for it. Errc::bad_data where torchvision would fail too
+  // (a side that becomes 0), or where a side grows past kMaxSide.
   Status resolve(Size image, const Draws& draws, Steps& steps) const;
 
  private:

@@ -35,7 +35,7 @@ double from_float16(std::uint16_t bits) {
 
 double from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
-// The nearest of the type's values, by trying the two neighbours of a guess with the low bits cut off: independent of how
+// The nearest of the type's values, by trying the neighbours of a guess with the low bits cut off: independent of how
 // the writer rounds. Ties go to the even one.
 template <class Value>
 std::uint16_t nearest(double x, std::uint16_t guess, Value value_of) {
