@@ -1,6 +1,7 @@
 #include "pipeline/decode_worker.h"
 
 #include <chrono>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -77,6 +78,8 @@ void DecodeWorker::process(JobPtr job) {
     if (status.ok()) status = transform(*job, *decoder);
   } catch (const std::bad_alloc&) {
     status = Status(Errc::out_of_memory, "not enough memory to decode the image");
+  } catch (const std::exception& error) {
+    status = Status(Errc::bad_data, error.what());  // one image must never be the end of the process
   }
   if (status.ok()) return core_.finish(std::move(job));
   // Pillow has the last word on what is broken: a file that it can read is loaded, and otherwise the reason is given
@@ -94,6 +97,8 @@ void DecodeWorker::process_pixels(JobPtr job, const std::uint8_t* rgb, Size size
     status = transform(*job, pixels_);
   } catch (const std::bad_alloc&) {
     status = Status(Errc::out_of_memory, "not enough memory to transform the image");
+  } catch (const std::exception& error) {
+    status = Status(Errc::bad_data, error.what());
   }
   if (!status.ok()) return core_.fail(std::move(job), status.message());
   add(core_.counters().pillow_samples, 1);
