@@ -21,6 +21,8 @@ import os, signal, sys, threading, time
 import pyfastdl
 from pyfastdl import transforms as T
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start without it
+
 def make(**arguments):
     return pyfastdl.NativeLoader(
         sys.argv[1], **{"batch_size": 2, "num_workers": 2, "shuffle": True, "seed": 0,
