@@ -6,6 +6,7 @@ Importing the package loads neither torch nor the native modules: each name is l
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -43,7 +44,15 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        value = getattr(importlib.import_module(_LAZY[name]), name)
+        try:
+            value = getattr(importlib.import_module(_LAZY[name]), name)
+        except ImportError as error:
+            if error.name == "pyfastdl" and not _has_native_modules():
+                raise ImportError(
+                    f"{__path__[0]} is the source, without the native modules, and hides the installed package: "
+                    "start Python in another folder than the checkout, or install it first (pip install .)"
+                ) from error
+            raise
     elif name in _SUBMODULES:
         value = importlib.import_module(f"pyfastdl.{name}")
     else:
@@ -52,5 +61,9 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _has_native_modules() -> bool:
+    return any(entry.startswith("_core.") and entry.endswith(".so") for entry in os.listdir(__path__[0]))
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -12,9 +12,11 @@ class LoaderError(RuntimeError):
 class SampleError(RuntimeError):
     """One sample could not be loaded.
 
+    With one argument that is the whole message: so torch makes it again from the text that comes out of a worker process.
+
     Attributes:
         path (str): the file, or ``""`` when the sample has none.
-        index (int): the sample's index in the dataset.
+        index (int): the sample's index in the dataset; -1 when it isn't one of a dataset.
         reason (str): what was wrong with it.
 
     Example:
@@ -23,7 +25,9 @@ class SampleError(RuntimeError):
         7
     """
 
-    def __init__(self, path: str, index: int, reason: str) -> None:
+    def __init__(self, path: str, index: int = -1, reason: str | None = None) -> None:
+        if reason is None:
+            path, reason = "", path
         # All three stay in args, so that the error survives pickling.
         super().__init__(path, index, reason)
         self.path = path
@@ -31,5 +35,7 @@ class SampleError(RuntimeError):
         self.reason = reason
 
     def __str__(self) -> str:
+        if self.index < 0:
+            return f"{self.path}: {self.reason}" if self.path else self.reason
         where = f" ({self.path})" if self.path else ""
         return f"sample {self.index}{where}: {self.reason}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,9 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
 
     Random transforms draw one seed a call from torch's default generator, so that torch's own seeding (also that of
     worker processes) fixes them.
+
+    A file that can't be loaded raises :class:`~pyfastdl.SampleError`, also out of a worker process. Under torch's loader
+    use ``num_workers=0`` or few: one process decodes on all CPUs that it may use.
 
     Args:
         root: the folder; see :class:`~pyfastdl.NativeLoader` for what is ignored in it.
@@ -56,6 +60,8 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
         source = open_source(root, None)
         if source.classes is None or source.target_array is None:
             raise TypeError(f"ImageFolder needs a folder of class folders, got {root!r}")
+        for note in source.notes:
+            warnings.warn(note, stacklevel=2)
         self._source = source
         self._start()
 

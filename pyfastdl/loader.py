@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import os
 import warnings
 import weakref
@@ -63,7 +64,8 @@ class NativeLoader:
         return_index: adds the samples' indices (int64) to each batch.
         sampler, batch_sampler: any of torch's, instead of ``shuffle``.
         transform: a list of :mod:`pyfastdl.transforms`. Without one the images must all have the same size.
-        num_workers: decode threads; "auto" is the CPUs that this process may really use.
+        num_workers: decode threads; "auto" is the CPUs that this process may really use (all of them: with several
+            ranks on one machine, give each its share).
         device: where the batches go ("cuda", "cuda:1", a torch.device); None gives CPU tensors without a copy.
         dtype: float32, float16, bfloat16 or uint8. With uint8 a Normalize runs on the batch's device and gives float32.
         memory_format: torch.contiguous_format or torch.channels_last.
@@ -73,6 +75,10 @@ class NativeLoader:
         prefetch_factor: batches that are worked on ahead, in all.
         generator: a torch.Generator that seeds come from, when ``seed`` isn't given.
         timeout: seconds after which a batch that doesn't come is a :class:`LoaderError`; 0 waits for ever.
+
+    Attributes:
+        dataset: the files, with ``classes``, ``class_to_idx``, ``samples`` and ``targets`` as torchvision's ImageFolder
+            has them, and a length, which is what a sampler needs: ``DistributedSampler(loader.dataset)``.
 
     Yields:
         ``images`` (B, 3, H, W), or ``(images, labels)`` with labels (B,) int64 (or as ``targets``, (B,) or (B, D)), or
@@ -125,9 +131,7 @@ class NativeLoader:
         if not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0:
             raise ValueError(f"timeout must be a number of seconds, 0 or more, got {timeout!r}")
         self.timeout = float(timeout)
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-            raise TypeError(f"seed must be an int or None, got {seed!r}")
-        self.seed = seed
+        self.seed = None if seed is None else _integer("seed", seed)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise TypeError(f"generator must be a torch.Generator, got {generator!r}")
         self.generator = generator
@@ -150,6 +154,8 @@ class NativeLoader:
         self.dataset = open_source(data, targets)
         for note in self.dataset.notes:
             warnings.warn(note, stacklevel=2)
+        _check_sampler(sampler)
+        _check_sampler(batch_sampler)
         self._batches = make_batch_source(
             len(self.dataset.paths),
             batch_size=batch_size,
@@ -234,6 +240,9 @@ class NativeLoader:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def __getstate__(self) -> Any:
+        raise TypeError("a NativeLoader can't be pickled: make it in the process that iterates it")
+
     def __repr__(self) -> str:
         return f"NativeLoader({self.dataset!r}, batch_size={self.batch_size}, num_workers={self.num_workers})"
 
@@ -310,12 +319,31 @@ def _workers(num_workers: Any) -> int:
     return num_workers
 
 
+def _integer(name: str, value: Any) -> int:
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # numpy's integers too
+    except TypeError:
+        pass
+    raise TypeError(f"{name} must be an int, got {value!r}")
+
+
 def _positive_int(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, got {value!r}")
-    if value < 1:
+    number = _integer(name, value)
+    if number < 1:
         raise ValueError(f"{name} must be at least 1, got {value}")
-    return value
+    return number
+
+
+def _check_sampler(sampler: Any) -> None:
+    """A sampler over a loader would count its batches."""
+    for owner in (sampler, getattr(sampler, "sampler", None)):
+        for attribute in ("data_source", "dataset"):
+            if isinstance(getattr(owner, attribute, None), NativeLoader):
+                raise ValueError(
+                    "the sampler was made over a NativeLoader, whose length is its number of batches: "
+                    "make it over the loader's .dataset, or over range(number of files)"
+                )
 
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:

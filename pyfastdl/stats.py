@@ -8,6 +8,8 @@ __all__ = ["Stats"]
 
 # Below this share of the time spent waiting, the loader is not what holds the training up.
 _KEEPS_UP = 0.05
+# Up to this one, the start of an epoch explains it as well as anything else.
+_NEARLY = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Stats:
         share = f"{self.wait_share:.0%} of the time was spent waiting for data"
         if self.wait_share <= _KEEPS_UP:
             return f"the loader keeps up: {share}"
+        if self.wait_share <= _NEARLY:
+            return f"the loader nearly keeps up: {share}, the rest was the training loop's own"
         workers = f"{self.num_workers} decode thread{'s' if self.num_workers != 1 else ''}"
         idle = self.idle_s / (self.wall_s * self.num_workers) if self.num_workers else 0.0
         if idle > 0.5 and self.waited_reads > self.cached_reads:

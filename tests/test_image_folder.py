@@ -112,3 +112,18 @@ def test_wrong_roots_are_refused(tmp_path):
         pyfastdl.ImageFolder(tmp_path / "none")
     with pytest.raises(TypeError):
         pyfastdl.ImageFolder([str(tmp_path / "x.jpg")])
+
+
+def test_a_bad_file_is_the_same_error_out_of_a_worker(image_folder):
+    (image_folder / "ant" / "2.jpg").write_bytes(b"")
+    loader = tud.DataLoader(pyfastdl.ImageFolder(image_folder, VAL), 4, num_workers=1)
+    with pytest.raises(pyfastdl.SampleError, match=r"ant/2\.jpg.*empty"):
+        list(loader)
+
+
+def test_what_is_ignored_is_said(image_folder):
+    (image_folder / ".ipynb_checkpoints").mkdir()
+    (image_folder / ".ipynb_checkpoints" / "x.jpg").touch()
+    with pytest.warns(UserWarning, match="ipynb_checkpoints"):
+        dataset = pyfastdl.ImageFolder(image_folder, VAL)
+    assert len(dataset) == 15

@@ -363,3 +363,48 @@ def test_interpolation_takes_every_spelling():
 
     for value in ("bicubic", T.InterpolationMode.BICUBIC, InterpolationMode.BICUBIC, Image.Resampling.BICUBIC, 3):
         assert T.Resize(8, interpolation=value).interpolation == "bicubic"
+
+
+def test_a_sampler_over_a_loader_is_refused(files):
+    # Its length is a number of batches: each rank would see a few samples, and nobody would notice.
+    loader = pyfastdl.NativeLoader(files, 4, transform=CROP)
+    for sampler in (
+        tud.DistributedSampler(loader, num_replicas=2, rank=0),
+        tud.SequentialSampler(loader),
+    ):
+        with pytest.raises(ValueError, match=r"\.dataset"):
+            pyfastdl.NativeLoader(files, 4, transform=CROP, sampler=sampler)
+        with pytest.raises(ValueError, match=r"\.dataset"):
+            pyfastdl.NativeLoader(files, transform=CROP, batch_sampler=tud.BatchSampler(sampler, 2, False))
+    right = tud.DistributedSampler(loader.dataset, num_replicas=2, rank=0, shuffle=False)
+    assert indices(pyfastdl.NativeLoader(files, 8, transform=CROP, sampler=right, return_index=True)) == [
+        [0, 2, 4, 6, 8, 10, 12, 14]
+    ]
+
+
+def test_datasets_are_sent_where_they_belong(image_folder):
+    with pytest.raises(TypeError, match=r"torch\.utils\.data\.DataLoader.*samples"):
+        pyfastdl.NativeLoader(torchvision.datasets.ImageFolder(image_folder), transform=CROP)
+
+
+def test_it_says_that_it_can_not_be_pickled(files):
+    import pickle
+
+    with pytest.raises(TypeError, match="make it in the process"):
+        pickle.dumps(pyfastdl.NativeLoader(files, transform=CROP))
+
+
+def test_numpy_integers_are_integers(files):
+    loader = pyfastdl.NativeLoader(files, 4, transform=CROP, seed=np.int64(5), prefetch_factor=np.int32(2))
+    assert len(list(loader)) == 4
+
+
+def test_the_checkout_without_native_modules_says_so(run_python, tmp_path):
+    from pathlib import Path
+
+    source = Path(pyfastdl.__file__).parent
+    (tmp_path / "pyfastdl").mkdir()
+    for file in source.glob("*.py"):
+        (tmp_path / "pyfastdl" / file.name).write_bytes(file.read_bytes())
+    result = run_python("import pyfastdl; pyfastdl.NativeLoader")  # started in tmp_path
+    assert "hides the installed package" in result.stderr.splitlines()[-1]

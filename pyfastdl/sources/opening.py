@@ -64,7 +64,9 @@ def _as_list(data: Any) -> Any:
             return data.tolist()
         hint = ""
         if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, Mapping):
-            hint = " (a Dataset goes to pyfastdl.DataLoader)"
+            hint = (
+                " (a Dataset goes to torch.utils.data.DataLoader; for one of torchvision's folders, pass its .samples)"
+            )
         elif hasattr(data, "__iter__"):
             hint = " (list(data) makes one)"
         raise TypeError(f"data is of type {type(data).__name__}; {_ACCEPTED}{hint}")
