@@ -12,7 +12,7 @@ class LoaderError(RuntimeError):
 class SampleError(RuntimeError):
     """One sample could not be loaded.
 
-    With one argument that is the whole message: so torch makes it again from the text that comes out of a worker process.
+    A single argument is the whole message: so torch makes the error again from the text that a worker process sends.
 
     Attributes:
         path (str): the file, or ``""`` when the sample has none.

@@ -30,8 +30,8 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
     Random transforms draw one seed a call from torch's default generator, so that torch's own seeding (also that of
     worker processes) fixes them.
 
-    A file that can't be loaded raises :class:`~pyfastdl.SampleError`, also out of a worker process. Under torch's loader
-    use ``num_workers=0`` or few: one process decodes on all CPUs that it may use.
+    A file that can't be loaded raises :class:`~pyfastdl.SampleError`, also out of a worker process. Under torch's
+    loader use ``num_workers=0`` or few: one process decodes on all CPUs that it may use.
 
     Args:
         root: the folder; see :class:`~pyfastdl.NativeLoader` for what is ignored in it.
