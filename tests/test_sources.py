@@ -258,7 +258,7 @@ def test_what_is_no_list_is_refused_in_words():
         ({"a": 1}, "type dict"),
         ({"a", "b"}, r"list\(data\)"),
         ((x for x in "ab"), r"list\(data\)"),
-        (torch.utils.data.TensorDataset(torch.zeros(3)), "pyfastdl.DataLoader"),
+        (torch.utils.data.TensorDataset(torch.zeros(3)), "torch.utils.data.DataLoader"),
         ([3], r"data\[0\] is of type int"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
         (["a", 3], r"data\[1\] is of type int \(3\)"),
