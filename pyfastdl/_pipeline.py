@@ -89,10 +89,11 @@ class Pipeline:
         if self._pid != os.getpid():
             return
         self._native.close()
+        end = time.monotonic() + 5.0  # for all of them together
         for thread in self._pillow_threads:
             if thread is not threading.current_thread():
                 # It ends after the image in its hands; one that hangs is a daemon, and is left behind.
-                thread.join(timeout=5.0)
+                thread.join(timeout=max(0.0, end - time.monotonic()))
         self._pillow_threads.clear()
 
     def __del__(self) -> None:
@@ -100,8 +101,15 @@ class Pipeline:
             self.close()
 
     def _start_pillow(self) -> None:
+        try:
+            fallback.start_threads(self._native, self._pillow_count, self._pillow_threads)
+        except RuntimeError as error:
+            if not self._pillow_threads:
+                raise LoaderError(
+                    f"no thread could be started for images that Pillow decodes ({error}): raise the limit on "
+                    "processes (ulimit -u, or the container's), or use fewer workers"
+                ) from error
         self._native.set_pillow_served()
-        self._pillow_threads = fallback.start_threads(self._native, self._pillow_count)
 
     def _timeout_message(self, timeout: float) -> str:
         missing = self._native.unfinished(3)

@@ -131,8 +131,9 @@ class Epoch:
                 if self._pipeline.open_batches() > 0:
                     return  # the smaller ones first
                 self._grow(len(self._waiting))
-            self._pipeline.open(self._waiting)
-            self._waiting = None
+            # Let go of first: an interrupt must not open it twice, nor a wrong index come up again and again.
+            opening, self._waiting = self._waiting, None
+            self._pipeline.open(opening)
 
     def _grow(self, batch_size: int) -> None:
         """A batch sampler gave a larger batch than the slots have room for: go on with larger ones."""

@@ -43,9 +43,8 @@ def describe_failure(error: BaseException, data: Any) -> str:
     return f"{error}" or type(error).__qualname__
 
 
-def start_threads(pipeline: _core.Pipeline, count: int) -> list[threading.Thread]:
-    """Starts ``count`` threads that decode for this pipeline until it is closed."""
-    threads = []
+def start_threads(pipeline: _core.Pipeline, count: int, threads: list[threading.Thread]) -> None:
+    """Starts ``count`` threads that decode for this pipeline until it is closed, and adds each to ``threads``."""
     for number in range(count):
         # The worker keeps the pipeline's memory, not the pipeline: dropping that is what ends the thread.
         worker = pipeline.pillow_worker()
@@ -54,7 +53,6 @@ def start_threads(pipeline: _core.Pipeline, count: int) -> list[threading.Thread
         thread = threading.Thread(target=_serve, args=(worker,), name=f"pyfastdl-pillow-{number}", daemon=True)
         thread.start()
         threads.append(thread)
-    return threads
 
 
 def _serve(worker: _core.PillowWorker) -> None:
@@ -64,7 +62,7 @@ def _serve(worker: _core.PillowWorker) -> None:
         data = worker.data()
         try:
             rgb = decode_rgb(data)
-        except Exception as error:
+        except BaseException as error:  # also what plugins raise past Exception: a lost sample is a wait without an end
             worker.fail(describe_failure(error, data))
         else:
             worker.complete(rgb)

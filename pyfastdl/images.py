@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,10 @@ def read_source(src: Any) -> tuple[Any, str]:
         return src, ""
     if not isinstance(src, (str, os.PathLike)):
         raise TypeError(f"an image must be a path, encoded bytes or an array, got {type(src).__qualname__}")
-    with open(src, "rb") as file:
+    # Without waiting: a FIFO has no end until someone writes.
+    with open(os.open(src, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise SampleError(os.fsdecode(src), -1, "wanted a file, got a FIFO or a device")
         return file.read(), os.fsdecode(src)
 
 
