@@ -41,6 +41,8 @@ class Epoch:
         self._loader = loader
         self._pid = os.getpid()
         self._lock = threading.Lock()  # one thread at a time opens batches and takes one
+        self._owner: int | None = None  # that thread
+        self._fault: Exception | None = None  # of the sampler: raised when the batches before it are handed over
         self._seed = seed
         self._epoch = epoch
         self._batches = loader._batches.batches(seed, epoch)
@@ -63,8 +65,17 @@ class Epoch:
                 f"this loader's iterator was made in process {self._pid} and is used in its forked child "
                 f"{os.getpid()}, where its threads don't exist: call iter(loader) in the child"
             )
+        if self._owner == threading.get_ident():
+            raise LoaderError(
+                "the next batch was asked for while this thread is waiting for one already (from a signal handler or a "
+                "sampler): take one batch at a time"
+            )
         with self._lock:
-            tensors = self._next_tensors()
+            self._owner = threading.get_ident()
+            try:
+                tensors = self._next_tensors()
+            finally:
+                self._owner = None
         return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
     def _next_tensors(self) -> list[torch.Tensor]:
@@ -79,7 +90,7 @@ class Epoch:
             self._collect_errors()
             self._latest = time.monotonic()
         if capsules is None:
-            self.close()
+            self._finish()
             if not self._handed_over and self._failed:
                 raise LoaderError(
                     f"not one of {self._failed} samples could be loaded; the first is "
@@ -91,9 +102,22 @@ class Epoch:
         return self._loader._staging([torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules])
 
     def close(self) -> None:
-        """Ends the epoch here. May be called again."""
+        """Ends the epoch here. May be called again; a thread that waits for a batch gets a LoaderError."""
+        if self._pid != os.getpid():
+            self._pipeline = None
+        elif self._owner != threading.get_ident() and self._lock.acquire(blocking=False):
+            try:
+                self._finish()
+            finally:
+                self._lock.release()
+        elif (pipeline := self._pipeline) is not None:
+            # In use: it is ended, not handed on to another epoch. Whoever uses it finds out and lets go of it.
+            pipeline.close()
+
+    def _finish(self) -> None:
+        """The pipeline goes back to the loader. REQUIRES: nobody else uses it."""
         pipeline = self._release()
-        if pipeline is not None and self._pid == os.getpid():
+        if pipeline is not None:
             self._loader._last_stats = self.stats()
             self._loader._give_back(pipeline)
 
@@ -115,15 +139,22 @@ class Epoch:
             if capsules is not None:
                 self._fill()  # the threads go on while the training loop has this one
                 return capsules
+            if self._fault is not None:
+                fault, self._fault = self._fault, None
+                raise fault
             if self._exhausted:
                 return None
 
     def _fill(self) -> None:
         """Opens batches as long as the pipeline wants some."""
         assert self._pipeline is not None
-        while not self._exhausted and self._pipeline.wants_batch():
+        while self._fault is None and not self._exhausted and self._pipeline.wants_batch():
             if self._waiting is None:
-                self._waiting = next(self._batches, None)
+                try:
+                    self._waiting = next(self._batches, None)
+                except Exception as error:
+                    self._fault = error
+                    return
                 if self._waiting is None:
                     self._exhausted = True
                     return
@@ -133,7 +164,10 @@ class Epoch:
                 self._grow(len(self._waiting))
             # Let go of first: an interrupt must not open it twice, nor a wrong index come up again and again.
             opening, self._waiting = self._waiting, None
-            self._pipeline.open(opening)
+            try:
+                self._pipeline.open(opening)
+            except ValueError as error:  # an index that isn't in the dataset
+                self._fault = error
 
     def _grow(self, batch_size: int) -> None:
         """A batch sampler gave a larger batch than the slots have room for: go on with larger ones."""

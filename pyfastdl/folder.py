@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import warnings
@@ -99,7 +100,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
         return list(zip(images.unbind(0), targets.tolist(), strict=True))
 
     def _checked(self, index: int) -> int:
-        i = int(index)
+        i = operator.index(index)
         if not -len(self) <= i < len(self):
             raise IndexError(f"index {i} is out of range for {len(self)} images")
         return i % len(self)

@@ -52,7 +52,7 @@ def read_source(src: Any) -> tuple[Any, str]:
     if not isinstance(src, (str, os.PathLike)):
         raise TypeError(f"an image must be a path, encoded bytes or an array, got {type(src).__qualname__}")
     # Without waiting: a FIFO has no end until someone writes.
-    with open(os.open(src, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open(src, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise SampleError(os.fsdecode(src), -1, "wanted a file, got a FIFO or a device")
         return file.read(), os.fsdecode(src)

@@ -121,7 +121,7 @@ class NativeLoader:
         timeout: float = 0,
     ) -> None:
         self._closed = False
-        self._idle: Pipeline | None = None
+        self._idle: list[Pipeline] = []  # at most one; a list, because its pop() is atomic
         self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._pid = os.getpid()
 
@@ -230,9 +230,8 @@ class NativeLoader:
             return
         for epoch in list(self._running):
             epoch.close()
-        if self._idle is not None:
-            self._idle.close()
-            self._idle = None
+        while self._idle:
+            self._idle.pop().close()
 
     def __enter__(self) -> NativeLoader:
         return self
@@ -250,8 +249,11 @@ class NativeLoader:
 
     def _take_pipeline(self, batch_size: int) -> Pipeline:
         """An idle pipeline with slots for batches of that size, or a new one."""
-        pipeline, self._idle = self._idle, None
-        if pipeline is not None:
+        try:
+            pipeline = self._idle.pop()
+        except IndexError:
+            pass
+        else:
             if pipeline.batch_size >= batch_size:
                 return pipeline
             pipeline.close()
@@ -272,11 +274,11 @@ class NativeLoader:
 
     def _give_back(self, pipeline: Pipeline) -> None:
         """Takes a pipeline that nobody uses any more; one is kept for the next epoch."""
-        if self._closed or self._idle is not None:
+        if self._closed or self._idle:
             pipeline.close()
             return
         pipeline.cancel()
-        self._idle = pipeline
+        self._idle.append(pipeline)
 
     def _add_errors(self, errors: list[tuple[int, str, str, int | None]]) -> None:
         room = _MAX_ERRORS - len(self._errors)
@@ -286,7 +288,7 @@ class NativeLoader:
         """In a forked child: forgets the parent's threads, which don't exist here."""
         if self._pid == os.getpid():
             return
-        self._idle = None
+        self._idle = []
         self._last = None
         self._running = weakref.WeakSet()
         self._pid = os.getpid()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ class FromSampler(BatchSource):
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         batch: list[int] = []
         for index in self._sampler:
-            batch.append(int(index))
+            batch.append(operator.index(index))
             if len(batch) == self._batch_size:
                 yield np.array(batch, dtype=np.int64)
                 batch = []
@@ -99,7 +100,7 @@ class FromBatchSampler(BatchSource):
 
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         for batch in self._batch_sampler:
-            indices = np.array([int(index) for index in batch], dtype=np.int64)
+            indices = np.array([operator.index(index) for index in batch], dtype=np.int64)
             if indices.size == 0:
                 raise ValueError("the batch_sampler gave a batch without indices: leave such batches out")
             yield indices

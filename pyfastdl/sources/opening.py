@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyfastdl import _core, _samples
 from pyfastdl.sources.source import Source
@@ -77,7 +78,7 @@ def _open_files(files: Any, targets: Any) -> Source:
     paths = _core.PathTable.from_packed(*_samples.pack_paths(files, "data"))
     if targets is None:
         return Source(paths)
-    array = _samples.pack_targets(targets)
+    array = _native(_samples.pack_targets(targets))
     if len(array) != len(paths):
         raise ValueError(f"there are {len(array)} targets for {len(paths)} files: wanted one per file")
     return Source(paths, array)
@@ -85,4 +86,11 @@ def _open_files(files: Any, targets: Any) -> Source:
 
 def _open_pairs(pairs: Any) -> Source:
     arena, offsets, array = _samples.pack_samples(pairs, "data")
-    return Source(_core.PathTable.from_packed(arena, offsets), array)
+    return Source(_core.PathTable.from_packed(arena, offsets), _native(array))
+
+
+def _native(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same numbers as tensors can hold them."""
+    if targets.dtype.kind not in "biuf" or targets.dtype.itemsize > 8:
+        raise TypeError(f"targets must be bools, ints or floats of at most 64 bits, got {targets.dtype}")
+    return targets.astype(targets.dtype.newbyteorder("="), copy=False)
