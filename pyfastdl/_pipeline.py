@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl import _core, fallback
@@ -52,18 +53,21 @@ class Pipeline:
     def open_batches(self) -> int:
         return self._native.open_batches()
 
-    def next(self, timeout: float) -> tuple[Any, ...] | None:
+    def next(self, timeout: float, stop: Callable[[], bool] = lambda: False) -> tuple[Any, ...] | None:
         """The capsules of the oldest open batch; None when no batch is open any more.
 
         Args:
             timeout: seconds; 0 waits as long as it takes.
+            stop: asked a few times a second; True ends the wait.
 
         Raises:
             SampleError: the batch has a sample that could not be loaded.
-            LoaderError: nothing came in time; or the pipeline was closed, or is another process's.
+            LoaderError: nothing came in time; or it was stopped; or the pipeline was closed, or is another process's.
         """
         end = time.monotonic() + timeout if timeout > 0 else None
         while True:
+            if stop():
+                raise LoaderError("the epoch was closed while a batch was waited for")
             wait = _SLICE if end is None else min(_SLICE, max(0.0, end - time.monotonic()))
             what, capsules = self._native.next(wait)
             if what == "batch":
@@ -90,7 +94,7 @@ class Pipeline:
             return
         self._native.close()
         end = time.monotonic() + 5.0  # for all of them together
-        for thread in self._pillow_threads:
+        for thread in list(self._pillow_threads):
             if thread is not threading.current_thread():
                 # It ends after the image in its hands; one that hangs is a daemon, and is left behind.
                 thread.join(timeout=max(0.0, end - time.monotonic()))

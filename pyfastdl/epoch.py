@@ -42,6 +42,7 @@ class Epoch:
         self._pid = os.getpid()
         self._lock = threading.Lock()  # one thread at a time opens batches and takes one
         self._owner: int | None = None  # that thread
+        self._closing = False  # close() was called meanwhile
         self._fault: Exception | None = None  # of the sampler: raised when the batches before it are handed over
         self._seed = seed
         self._epoch = epoch
@@ -79,6 +80,8 @@ class Epoch:
         return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
     def _next_tensors(self) -> list[torch.Tensor]:
+        if self._closing:
+            self._finish()
         if self._pipeline is None:
             raise StopIteration
         try:
@@ -110,9 +113,9 @@ class Epoch:
                 self._finish()
             finally:
                 self._lock.release()
-        elif (pipeline := self._pipeline) is not None:
-            # In use: it is ended, not handed on to another epoch. Whoever uses it finds out and lets go of it.
-            pipeline.close()
+        else:
+            # In use: whoever uses it lets go of it. Ended from here, it might be another epoch's by then.
+            self._closing = True
 
     def _finish(self) -> None:
         """The pipeline goes back to the loader. REQUIRES: nobody else uses it."""
@@ -135,7 +138,7 @@ class Epoch:
         while True:
             self._fill()
             assert self._pipeline is not None
-            capsules = self._pipeline.next(self._loader.timeout)
+            capsules = self._pipeline.next(self._loader.timeout, lambda: self._closing)
             if capsules is not None:
                 self._fill()  # the threads go on while the training loop has this one
                 return capsules

@@ -61,8 +61,6 @@ def _serve(worker: _core.PillowWorker) -> None:
             continue
         data = worker.data()
         try:
-            rgb = decode_rgb(data)
+            worker.complete(decode_rgb(data))
         except BaseException as error:  # also what plugins raise past Exception: a lost sample is a wait without an end
             worker.fail(describe_failure(error, data))
-        else:
-            worker.complete(rgb)
