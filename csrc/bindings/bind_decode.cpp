@@ -12,6 +12,7 @@
 #include "bindings/bindings.h"
 #include "bindings/bytes_view.h"
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "decode/decoder_set.h"
 
 namespace py = pybind11;
@@ -53,7 +54,7 @@ struct Opened {
 };
 
 void open(Opened& opened, std::span<const std::uint8_t> bytes, std::uint64_t max_pixels) {
-  py::gil_scoped_release released;
+  const GilReleased released;
   Decoder* decoder = opened.decoders.find(sniff(bytes));
   if (decoder == nullptr) return;
   DecodeLimits limits;
@@ -68,7 +69,7 @@ py::object decoded(Opened& opened, const Region& region) {
   py::array_t<std::uint8_t> out({region.height, region.width, 3});
   std::uint8_t* pixels = out.mutable_data();
   {
-    py::gil_scoped_release released;
+    const GilReleased released;
     read_region(*opened.decoder, region, pixels);
   }
   return out;

@@ -10,6 +10,7 @@
 #include "bindings/bindings.h"
 #include "bindings/bytes_view.h"
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/names.h"
 #include "decode/decoder_set.h"
 #include "transform/functional.h"
@@ -33,7 +34,7 @@ py::object resized_crop_encoded(const py::object& data, int top, int left, int h
   std::uint8_t* rgb = result.mutable_data();
   Status status;
   {
-    py::gil_scoped_release released;
+    const GilReleased released;
     DecoderSet decoders;
     Decoder* decoder = decoders.find(sniff(bytes.span()));
     status = decoder == nullptr ? Status(Errc::unsupported, "for Pillow")

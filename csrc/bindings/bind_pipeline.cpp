@@ -12,6 +12,7 @@
 #include "bindings/bindings.h"
 #include "bindings/errors.h"
 #include "bindings/export.h"
+#include "bindings/gil.h"
 #include "pipeline/pillow_worker.h"
 #include "pipeline/pipeline.h"
 
@@ -112,7 +113,7 @@ py::list failure_list(const std::vector<Failure>& failures) {
 // Every call may wait for another thread's: none keeps the GIL meanwhile.
 template <class Call>
 auto without_gil(Call call) {
-  py::gil_scoped_release release;
+  const GilReleased released;
   return call();
 }
 
@@ -121,13 +122,8 @@ class PipelineHandle {
  public:
   PipelineHandle(PipelineConfig config, Targets targets) : targets_(std::move(targets)) {
     config.targets = targets_.table;
-    py::gil_scoped_release release;
+    const GilReleased released;
     pipeline_ = std::make_unique<Pipeline>(std::move(config));
-  }
-
-  ~PipelineHandle() {
-    py::gil_scoped_release release;  // it waits for its threads
-    pipeline_.reset();
   }
 
   Pipeline& pipeline() { return *pipeline_; }

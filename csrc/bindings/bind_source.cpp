@@ -18,6 +18,7 @@
 #include "base/cpu_budget.h"
 #include "base/permutation.h"
 #include "bindings/bindings.h"
+#include "bindings/gil.h"
 #include "source/folder_scan.h"
 #include "source/path_table.h"
 
@@ -50,7 +51,7 @@ std::shared_ptr<PathTable> from_packed(const py::buffer& arena, const Int64Array
   const std::string_view view(static_cast<const char*>(bytes.ptr), static_cast<std::size_t>(bytes.size));
   const std::span<const std::int64_t> ends(offsets.data(), static_cast<std::size_t>(offsets.size()));
   auto table = std::make_shared<PathTable>();
-  const py::gil_scoped_release unlocked;
+  const GilReleased unlocked;
   table->append_packed(view, ends);
   table->finish();
   return table;
@@ -98,7 +99,7 @@ class SignalPoll {
 
 ScannedFolder scan(const py::object& root, bool ignore_hidden, bool allow_empty) {
   const std::string path = fs_encoded(root);
-  const py::gil_scoped_release unlocked;
+  const GilReleased unlocked;
   FolderScan found =
       scan_folder(path, {.ignore_hidden = ignore_hidden, .allow_empty = allow_empty, .poll = SignalPoll()});
   return {std::make_shared<PathTable>(std::move(found.paths)), std::move(found.classes),
@@ -110,7 +111,7 @@ Int64Array permuted(std::size_t n, const py::int_& seed, std::uint32_t epoch) {
   const std::uint64_t bits = PyLong_AsUnsignedLongLongMask(seed.ptr());
   Int64Array order(static_cast<py::ssize_t>(n));
   const std::span<std::int64_t> span(order.mutable_data(), n);
-  const py::gil_scoped_release unlocked;
+  const GilReleased unlocked;
   permutation(span, bits, epoch);
   return order;
 }

@@ -14,6 +14,7 @@
 #include "base/pixels_source.h"
 #include "bindings/bindings.h"
 #include "bindings/errors.h"
+#include "bindings/gil.h"
 #include "bindings/names.h"
 #include "transform/functional.h"
 #include "transform/plan.h"
@@ -139,7 +140,7 @@ py::array apply(const std::shared_ptr<Plan>& plan, const Image& image, const Sam
   auto* cell = static_cast<std::byte*>(out.mutable_data());
   Status status;
   {
-    py::gil_scoped_release released;
+    const GilReleased released;
     status = Transformer(plan).run(source, key, size, cell);
   }
   check(status);
@@ -155,7 +156,7 @@ py::array crop_and_resize(const Image& image, const Region& crop, Size size, con
   std::uint8_t* rgb = out.mutable_data();
   Status status;
   {
-    py::gil_scoped_release released;
+    const GilReleased released;
     status = resized_crop(source, crop, size, by, order, rgb);
   }
   check(status);
