@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import operator
 from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
@@ -14,18 +15,18 @@ if TYPE_CHECKING:
 __all__ = ["BatchSource", "FromBatchSampler", "FromSampler", "OwnOrder", "make_batch_source"]
 
 
-class BatchSource:
+class BatchSource(abc.ABC):
     """Where batches of indices come from, epoch after epoch."""
 
     #: The largest batch to expect; a larger one is possible from a batch sampler, and only costs time.
     capacity: int
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def __len__(self) -> int: ...
 
+    @abc.abstractmethod
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         """The batches of one epoch."""
-        raise NotImplementedError
 
     def set_epoch(self, epoch: int) -> None:
         """Tells samplers that follow the epoch (DistributedSampler) which one comes next."""

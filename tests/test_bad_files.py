@@ -226,6 +226,7 @@ def test_a_batch_that_does_not_come_in_time_is_an_error_that_names_it(good, tmp_
     import threading
 
     from pyfastdl import fallback
+    from pyfastdl._pipeline import Pipeline
 
     slow = tmp_path / "slow.bmp"
     Image.new("RGB", (40, 30)).save(slow)
@@ -237,11 +238,19 @@ def test_a_batch_that_does_not_come_in_time_is_an_error_that_names_it(good, tmp_
         return decode(data)
 
     monkeypatch.setattr(fallback, "decode_rgb", stuck)
+    message = Pipeline._timeout_message
+
+    def released(self, timeout):
+        text = message(self, timeout)
+        release.set()  # the timeout is decided: its thread may end
+        return text
+
+    monkeypatch.setattr(Pipeline, "_timeout_message", released)
     loader = pyfastdl.NativeLoader([str(slow), *good], 2, transform=SMALL, timeout=0.2)
-    threading.Timer(1.0, release.set).start()  # so that its thread ends
     with pytest.raises(pyfastdl.LoaderError, match=r"timeout=0\.2.*slow\.bmp"):
         list(loader)
-    release.wait()
+    monkeypatch.undo()
+    loader.timeout = 0.0  # a slow machine may need longer than 0.2 s
     assert sum(len(batch) for batch in loader) == 11
 
 
