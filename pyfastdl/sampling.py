@@ -28,7 +28,7 @@ class BatchSource(abc.ABC):
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         """The batches of one epoch."""
 
-    def set_epoch(self, epoch: int) -> None:
+    def set_epoch(self, epoch: int) -> None:  # noqa: B027  (most sources have nobody to tell)
         """Tells samplers that follow the epoch (DistributedSampler) which one comes next."""
 
 
