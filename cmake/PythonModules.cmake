@@ -5,6 +5,8 @@ find_package(pybind11 CONFIG REQUIRED)
 file(GLOB bindings CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/csrc/bindings/*.cpp")
 pybind11_add_module(_core NO_EXTRAS ${bindings})
 target_link_libraries(_core PRIVATE pyfastdl_pipeline)
+# Read once instead of once a file: most of what a binding costs the compiler.
+target_precompile_headers(_core PRIVATE <pybind11/numpy.h> <pybind11/pybind11.h> <pybind11/stl.h>)
 target_compile_definitions(_core PRIVATE PYFASTDL_VERSION="${SKBUILD_PROJECT_VERSION}")
 # Instantiations of libstdc++'s templates are visible whatever -fvisibility says; the linker script hides them too.
 set(pyfastdl_exports "${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map")
