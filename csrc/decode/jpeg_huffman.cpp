@@ -6,7 +6,6 @@
 namespace pyfastdl {
 namespace {
 
-constexpr std::uint32_t kLookMask = kLooks - 1;
 constexpr int kZeroRun =
     15;  // a size of 0 with this run is sixteen zeros, with any other the end of the block
 
@@ -15,27 +14,42 @@ bool same(const JHUFF_TBL& a, const JHUFF_TBL& b) {
          std::memcmp(a.huffval, b.huffval, sizeof(a.huffval)) == 0;
 }
 
-// A symbol at the top of `look`, of whose bits `known` are real.
-struct Seen {
-  int run = 0;
-  int size = 0;
-  int code_bits = 0;  // 0: the code isn't in sight
-  int bits() const { return code_bits + size; }
-  bool end_of_block() const { return code_bits > 0 && size == 0 && run != kZeroRun; }
+// A code, and how many bits it takes with the number behind it.
+struct Code {
+  std::uint32_t code;
+  int length;
+  int run;
+  int size;
+  int bits() const { return length + size; }
+  bool end_of_block() const { return size == 0 && run != kZeroRun; }
 };
 
-Seen see(const HuffmanCodes& codes, std::uint32_t look, int known) {
-  const std::uint16_t entry = codes.by_look[look];
-  const int length = entry >> 8;
-  if (length == 0 || length > known) return {};
-  return {(entry & 0xFF) >> 4, entry & 15, length};
+// The codes of at most kLookBits bits, shortest first.
+struct ShortCodes {
+  Code codes[256];
+  int count = 0;
+  const Code* begin() const { return codes; }
+  const Code* end() const { return codes + count; }
+};
+
+ShortCodes short_codes(const JHUFF_TBL& table) {
+  ShortCodes out;
+  std::uint32_t code = 0;
+  int symbol = 0;
+  for (int length = 1; length <= kLookBits; ++length, code <<= 1) {
+    for (int i = 0; i < table.bits[length]; ++i, ++code, ++symbol) {
+      out.codes[out.count++] = {code, length, table.huffval[symbol] >> 4, table.huffval[symbol] & 15};
+    }
+  }
+  return out;
 }
 
-// The number behind a symbol. REQUIRES: seen.bits() <= kLookBits.
-int number(std::uint32_t look, const Seen& seen) {
-  const std::uint32_t bits = look >> (kLookBits - seen.bits()) & ((1u << seen.size) - 1);
-  return extend(bits, seen.size);
-}
+// Entries by their next `known` bits, one table behind the other: that for n bits begins at 1 << n.
+template <class Entry, int kMostKnown>
+struct ByKnownBits {
+  Entry entries[2 << kMostKnown];
+  Entry* known(int bits) { return entries + (1 << bits); }
+};
 
 }  // namespace
 
@@ -74,12 +88,15 @@ bool DcTable::build(const JHUFF_TBL& table) {
   for (int length = 1; length <= 16; ++length) symbols += table.bits[length];
   ok_ = ok_ && std::all_of(table.huffval, table.huffval + symbols, [](int size) { return size <= 15; });
   if (!ok_) return false;
-  for (std::uint32_t look = 0; look < kLooks; ++look) {
-    const Seen seen = see(codes, look, kLookBits);
-    by_look[look] =
-        seen.code_bits == 0 || seen.bits() > kLookBits
-            ? kSlow
-            : static_cast<std::uint32_t>(number(look, seen)) << 16 | static_cast<std::uint32_t>(seen.bits());
+  std::fill_n(by_look, kLooks, kSlow);
+  for (const Code& c : short_codes(table)) {
+    if (c.bits() > kLookBits) continue;
+    const int spare = kLookBits - c.bits();
+    for (std::uint32_t number = 0; number < 1u << c.size; ++number) {
+      const std::uint32_t entry =
+          static_cast<std::uint32_t>(extend(number, c.size)) << 16 | static_cast<std::uint32_t>(c.bits());
+      std::fill_n(by_look + ((c.code << c.size | number) << spare), std::size_t{1} << spare, entry);
+    }
   }
   return true;
 }
@@ -106,60 +123,99 @@ bool AcTable::build(const JHUFF_TBL& table, int max_size, bool skips) {
 void AcTable::build_looks(int max_size) {
   const int max_first = std::min(max_size, 8);
   const int max_second = std::min(max_size, 6);
-  for (std::uint32_t look = 0; look < kLooks; ++look) {
-    std::uint32_t& entry = by_look[look];
-    const auto pack = [](int bits, bool end, int steps, int more_steps, int one, int two) {
-      return static_cast<std::uint32_t>(bits) | (end ? kEnd : 0u) | static_cast<std::uint32_t>(steps) << 7 |
-             static_cast<std::uint32_t>(more_steps) << 13 | (static_cast<std::uint32_t>(two) & 127) << 16 |
-             static_cast<std::uint32_t>(one) << 23;
-    };
-    const Seen one = see(codes, look, kLookBits);
-    if (one.code_bits == 0 || one.bits() > kLookBits || one.size > max_first) {
-      entry = kNowhere << 7;
+  const ShortCodes all = short_codes(built_);
+
+  // What may follow the first coefficient: a second one, the end of the block, both or nothing that can be seen.
+  constexpr int kMostKnown = kLookBits - 2;
+  ByKnownBits<std::uint32_t, kMostKnown> tails;
+  std::memset(tails.entries, 0, sizeof(tails.entries));
+  const Code* ends[kMostKnown + 1];
+  int end_count = 0;
+  for (const Code& c : all) {
+    if (c.end_of_block() && c.length <= kMostKnown && end_count <= kMostKnown) ends[end_count++] = &c;
+  }
+  for (int known = 1; known <= kMostKnown; ++known) {
+    std::uint32_t* tail = tails.known(known);
+    for (const Code& c : all) {
+      if (c.length > known) break;
+      if (c.end_of_block()) {
+        const int spare = known - c.length;
+        std::fill_n(tail + (c.code << spare), std::size_t{1} << spare,
+                    kEnd | static_cast<std::uint32_t>(c.length));
+        continue;
+      }
+      if (c.size == 0 || c.size > max_second || c.run > 6 || c.bits() > known) continue;
+      const int spare = known - c.bits();
+      for (std::uint32_t bits = 0; bits < 1u << c.size; ++bits) {
+        const std::uint32_t entry = static_cast<std::uint32_t>(c.bits()) |
+                                    static_cast<std::uint32_t>(c.run + 1) << 13 |
+                                    (static_cast<std::uint32_t>(extend(bits, c.size)) & 127) << 16;
+        std::uint32_t* place = tail + ((c.code << c.size | bits) << spare);
+        std::fill_n(place, std::size_t{1} << spare, entry);
+        for (int e = 0; e < end_count; ++e) {
+          const int rest = spare - ends[e]->length;
+          if (rest < 0) continue;
+          std::fill_n(place + (ends[e]->code << rest), std::size_t{1} << rest,
+                      (entry + static_cast<std::uint32_t>(ends[e]->length)) | kEnd);
+        }
+      }
+    }
+  }
+
+  std::fill_n(by_look, kLooks, kNowhere << 7);
+  for (const Code& c : all) {
+    if (c.bits() > kLookBits || c.size > max_first) continue;
+    const int spare = kLookBits - c.bits();
+    if (c.size == 0) {
+      const std::uint32_t entry =
+          static_cast<std::uint32_t>(c.length) | (c.end_of_block() ? kEnd | 1u << 7 : 16u << 7);
+      std::fill_n(by_look + (c.code << spare), std::size_t{1} << spare, entry);
       continue;
     }
-    if (one.size == 0) {
-      const bool end = one.end_of_block();
-      entry = pack(one.bits(), end, end ? 1 : 16, 0, 0, 0);
-      continue;
+    for (std::uint32_t bits = 0; bits < 1u << c.size; ++bits) {
+      const std::uint32_t entry = static_cast<std::uint32_t>(c.bits()) |
+                                  static_cast<std::uint32_t>(c.run + 1) << 7 |
+                                  static_cast<std::uint32_t>(extend(bits, c.size)) << 23;
+      const std::uint32_t* tail = tails.known(spare);
+      std::uint32_t* place = by_look + ((c.code << c.size | bits) << spare);
+      for (int i = 0; i < 1 << spare; ++i) place[i] = entry + tail[i];
     }
-    int bits = one.bits();
-    int more_steps = 0, second = 0;
-    std::uint32_t rest = look << bits & kLookMask;
-    Seen next = see(codes, rest, kLookBits - bits);
-    if (next.code_bits > 0 && next.size > 0 && next.size <= max_second && next.run < 7 &&
-        bits + next.bits() <= kLookBits) {
-      more_steps = next.run + 1;
-      second = number(rest, next);
-      bits += next.bits();
-      rest = look << bits & kLookMask;
-      next = see(codes, rest, kLookBits - bits);
-    }
-    const bool end = next.end_of_block();
-    if (end) bits += next.code_bits;
-    entry = pack(bits, end, one.run + 1, more_steps, number(look, one), second);
   }
 }
 
 void AcTable::build_skips() {
   constexpr int kMostBits = (56 - kLookBits) / 2;  // so that a DC symbol and two looks go with one refill
-  for (std::uint32_t look = 0; look < kLooks; ++look) {
-    int bits = 0, steps = 0;
-    bool end = false;
-    while (!end && bits < kLookBits) {
-      const Seen seen = see(codes, look << bits & kLookMask, kLookBits - bits);
-      if (seen.code_bits == 0 || bits + seen.bits() > kMostBits) break;
-      const int more = seen.end_of_block() ? 0 : seen.run + 1;
-      if (steps + more > 62) break;
-      end = seen.end_of_block();
-      bits += seen.bits();
-      steps += more;
+  constexpr std::uint32_t kMostSteps = 62;
+  const ShortCodes all = short_codes(built_);
+  ByKnownBits<std::uint16_t, kLookBits> table;
+  std::memset(table.entries, 0, sizeof(table.entries));
+  for (int known = 1; known <= kLookBits; ++known) {
+    for (const Code& c : all) {
+      if (c.length > known) break;
+      if (c.bits() > kMostBits) continue;
+      const std::uint32_t one =
+          static_cast<std::uint32_t>(c.bits()) |
+          (c.end_of_block() ? std::uint32_t{kEnd} : static_cast<std::uint32_t>(c.run + 1) << 7);
+      const int spare = known - c.length;
+      std::uint16_t* place = table.known(known) + (c.code << spare);
+      if (c.end_of_block() || c.size >= spare) {
+        std::fill_n(place, std::size_t{1} << spare, static_cast<std::uint16_t>(one));
+        continue;
+      }
+      // What follows is the same for each number.
+      const int rest = spare - c.size;
+      const std::uint16_t* next = table.known(rest);
+      for (int i = 0; i < 1 << rest; ++i) {
+        const std::uint32_t both = one + next[i];
+        place[i] =
+            static_cast<std::uint16_t>((both & 63) <= kMostBits && both >> 7 <= kMostSteps ? both : one);
+      }
+      for (int number = 1; number < 1 << c.size; ++number)
+        std::copy_n(place, std::size_t{1} << rest, place + (number << rest));
     }
-    skip_by_look[look] =
-        static_cast<std::uint16_t>(bits == 0 ? kNowhere << 7
-                                             : static_cast<std::uint32_t>(bits) | (end ? kEnd : 0u) |
-                                                   static_cast<std::uint32_t>(steps) << 7);
   }
+  const std::uint16_t* last = table.known(kLookBits);
+  for (int look = 0; look < kLooks; ++look) skip_by_look[look] = last[look] != 0 ? last[look] : kNowhere << 7;
 }
 
 }  // namespace pyfastdl
