@@ -92,10 +92,9 @@ bool BaselineJpeg::build_tables(const jpeg_decompress_struct& header) {
     const JQUANT_TBL* quant = header.quant_tbl_ptrs[info.quant_tbl_no];
     const JHUFF_TBL* dc = header.dc_huff_tbl_ptrs[info.dc_tbl_no];
     if (quant == nullptr || dc == nullptr || !dc_tables_[info.dc_tbl_no].build(*dc)) return false;
-    // libjpeg keeps quantisation tables in natural order.
     int most = 1;
     for (int k = 0; k < DCTSIZE2; ++k) {
-      components_[c].quant[k] = quant->quantval[kNaturalPlace[k]];
+      components_[c].quant[k] = quant->quantval[k];
       if (k > 0) most = std::max(most, int{components_[c].quant[k]});
     }
     // So that coefficients from the table need no check.

@@ -22,18 +22,18 @@ class BitReader {
     std::memcpy(&word, next_, sizeof(word));
     if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap64(word);
     // Bits that `bits_` has already, below the ones that count, are or-ed with themselves.
-    bits_ |= word >> count_;
-    next_ += (63 - count_) >> 3;
+    bits_ |= word >> (count_ & 63);
+    next_ += (count_ >> 3 & 7) ^ 7;
     count_ |= 56;
   }
 
   // The next n bits, 1 <= n <= 32; those that weren't refilled are undefined.
   std::uint32_t look(int n) const { return static_cast<std::uint32_t>(bits_ >> (64 - n)); }
 
-  // Only the low six bits of n count.
+  // Only the low six bits of n count: an entry of a table may be given as it is.
   void drop(std::uint32_t n) {
     bits_ <<= n & 63;
-    count_ -= static_cast<int>(n & 63);
+    count_ -= n;
   }
 
   // 0 <= n <= 16.
@@ -47,11 +47,13 @@ class BitReader {
   const std::uint8_t* next() const { return next_; }
 
   // How many bits were dropped since `from`.
-  std::ptrdiff_t taken(const std::uint8_t* from) const { return (next_ - from) * 8 - count_; }
+  std::ptrdiff_t taken(const std::uint8_t* from) const {
+    return (next_ - from) * 8 - static_cast<int>(count_ & 63);
+  }
 
  private:
   std::uint64_t bits_ = 0;
-  int count_ = 0;
+  std::uint32_t count_ = 0;  // of real bits, in its low six bits; what is above them means nothing
   const std::uint8_t* next_ = nullptr;
 };
 

@@ -12,6 +12,11 @@ namespace {
 
 constexpr int kBad = -1;
 
+HWY_INLINE bool believable(std::int32_t value, std::uint16_t quant) {
+  const std::int64_t product = std::int64_t{value} * quant;
+  return product <= kMostCoefficient && product >= -kMostCoefficient && value >= -32768 && value <= 32767;
+}
+
 // Any symbol, or kBad. REQUIRES: 16 bits can be looked at.
 HWY_INLINE int read_symbol(BitReader& reader, const HuffmanCodes& codes) {
   const std::uint16_t entry = codes.by_look[reader.look(kLookBits)];
@@ -29,7 +34,7 @@ HWY_INLINE int read_symbol(BitReader& reader, const HuffmanCodes& codes) {
 }
 
 // A difference that by_look doesn't have. Leaves the reader refilled.
-bool read_dc_slowly(BitReader& reader, const DcTable& table, int& difference) {
+HWY_INLINE bool read_dc_slowly(BitReader& reader, const DcTable& table, int& difference) {
   const int size = read_symbol(reader, table.codes);
   if (size == kBad) return false;
   difference = extend(reader.take(size), size);
@@ -89,8 +94,8 @@ HWY_INLINE int decode_ac(BitReader& reader, const AcTable& table, const std::uin
       }
       reader.drop(e);
       // The first one last: it is in the right where there is no second one.
-      block[kNaturalPlace[k2]] = static_cast<std::int16_t>(AcTable::second(e) * quant[k2]);
-      block[kNaturalPlace[k1]] = static_cast<std::int16_t>(AcTable::first(e) * quant[k1]);
+      block[kNaturalPlace[k2]] = static_cast<std::int16_t>(AcTable::second(e));
+      block[kNaturalPlace[k1]] = static_cast<std::int16_t>(AcTable::first(e));
       k = k2;
       if (e & AcTable::kEnd) return k2 - (AcTable::first(e) == 0 ? 1 : 0);
     }
@@ -99,9 +104,8 @@ HWY_INLINE int decode_ac(BitReader& reader, const AcTable& table, const std::uin
     if (one.kind == Symbol::bad) return kBad;
     if (one.kind == Symbol::end) return k;
     if (one.kind == Symbol::coefficient) {
-      const std::int64_t product = std::int64_t{one.value} * quant[k];
-      if (product > kMostCoefficient || product < -kMostCoefficient) return kBad;
-      block[kNaturalPlace[k]] = static_cast<std::int16_t>(product);
+      if (!believable(one.value, quant[kNaturalPlace[k]])) return kBad;
+      block[kNaturalPlace[k]] = static_cast<std::int16_t>(one.value);
     }
     if (k == 63) return k;
   }
@@ -151,14 +155,14 @@ bool decode_mcus_target(EntropyState& state, const McuBlock* blocks, int blocks_
         continue;
       }
       std::int16_t* coefficients = idct.block();
-      const std::int64_t product = std::int64_t{dc} * component.quant[0];
       const int last = decode_ac(reader, *component.ac, component.quant, coefficients);
-      if (last == kBad || product > kMostCoefficient || product < -kMostCoefficient) {
+      if (last == kBad || !believable(dc, component.quant[0])) {
         ok = false;
         break;
       }
-      coefficients[0] = static_cast<std::int16_t>(product);
-      if (!idct.push({block.samples + std::ptrdiff_t{column - block.first} * 8, block.stride, last})) {
+      coefficients[0] = static_cast<std::int16_t>(dc);
+      if (!idct.push({block.samples + std::ptrdiff_t{column - block.first} * 8, block.stride, component.quant,
+                      last})) {
         ok = false;
         break;
       }

@@ -1,5 +1,5 @@
-// Entropy decoding of baseline JPEG: blocks that are needed go to a sink as dequantised coefficients, of the others only
-// the DC difference is kept.
+// Entropy decoding of baseline JPEG: blocks that are needed go to the inverse transform, of the others only the DC
+// difference is kept.
 //
 // Any symbol that doesn't exist, coefficients past the 63rd, and numbers too large for the inverse transform to be the
 // same everywhere make it stop: false, and libjpeg decides what the file means. Pure functions of what they are given.
@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kNaturalPlace[64] = {
 struct JpegComponent {
   const DcTable* dc = nullptr;
   const AcTable* ac = nullptr;
-  std::uint16_t quant[64] = {};  // in the order of the file
+  std::uint16_t quant[64] = {};  // in natural order
 };
 
 // One block of an MCU, and which of them are needed in this row of MCUs.

@@ -135,13 +135,16 @@ HWY_INLINE V16 upper64(V16 a, V16 b) {
   return hn::BitCast(D16(), hn::InterleaveUpper(d, hn::BitCast(d, a), hn::BitCast(d, b)));
 }
 
-// Row `row` of one block, or of two.
-HWY_INLINE V16 load_row(const std::int16_t* const* blocks, int row) {
+// Row `row` of one block, or of two, dequantised.
+HWY_INLINE V16 load_row(const std::int16_t* const* blocks, const IdctJob* const* jobs, int row) {
+  const hn::FixedTag<std::int16_t, 8> d;
+  const hn::FixedTag<std::uint16_t, 8> du;
+  const auto quant = [&](int i) HWY_ATTR { return hn::BitCast(d, hn::LoadU(du, jobs[i]->quant + row * 8)); };
 #if PYFASTDL_IDCT_BLOCKS == 2
-  const hn::Half<D16> half;
-  return hn::Combine(D16(), hn::Load(half, blocks[1] + row * 8), hn::Load(half, blocks[0] + row * 8));
+  return hn::Mul(hn::Combine(D16(), hn::Load(d, blocks[1] + row * 8), hn::Load(d, blocks[0] + row * 8)),
+                 hn::Combine(D16(), quant(1), quant(0)));
 #else
-  return hn::Load(D16(), blocks[0] + row * 8);
+  return hn::Mul(hn::Load(d, blocks[0] + row * 8), quant(0));
 #endif
 }
 
@@ -198,7 +201,7 @@ HWY_INLINE bool fits(const V16* rows, int count) {
 
 HWY_INLINE bool transform_blocks(const std::int16_t* const* blocks, const IdctJob* const* jobs) {
   V16 r[8];
-  for (int i = 0; i < 8; ++i) r[i] = load_row(blocks, i);
+  for (int i = 0; i < 8; ++i) r[i] = load_row(blocks, jobs, i);
   const Eight32 left = transform8<kPass1Shift, kPass1Shift>(lower(r[0], r[4]), lower(r[2], r[6]),
                                                             lower(r[1], r[7]), lower(r[3], r[5]));
   const Eight32 right = transform8<kPass1Shift, kPass1Shift>(upper(r[0], r[4]), upper(r[2], r[6]),
@@ -222,7 +225,7 @@ HWY_INLINE bool transform_blocks(const std::int16_t* const* blocks, const IdctJo
 
 HWY_INLINE bool transform_corners(const std::int16_t* const* blocks, const IdctJob* const* jobs) {
   V16 r[4];
-  for (int i = 0; i < 4; ++i) r[i] = load_row(blocks, i);
+  for (int i = 0; i < 4; ++i) r[i] = load_row(blocks, jobs, i);
   const Eight32 left = transform4<kPass1Shift, kPass1Shift>(lower(r[0], r[2]), lower(r[1], r[3]));
   // Rows i and i + 4, the left halves of both.
   for (int i = 0; i < 4; ++i) r[i] = narrow(left.v[i], left.v[i + 4]);
@@ -274,6 +277,8 @@ constexpr int kLastOfCorner = 9;
 HWY_EXPORT(has_vectors_target);
 HWY_EXPORT(transform_target);
 
+constexpr int kMostDc = 16383 / 4;
+
 // One number for the whole block; both passes' rounding in one.
 void fill(const IdctJob& job, int dc) {
   const int sample = std::clamp(((dc * 4 + 16) >> 5) + 128, 0, 255);
@@ -294,10 +299,11 @@ bool IdctQueue::flush() {
       full[fulls++] = static_cast<std::uint8_t>(i);
     } else if (last > 0) {
       corners[some++] = static_cast<std::uint8_t>(i);
-    } else if (blocks_[i][0] * 4 <= 16383 && blocks_[i][0] * 4 >= -16383) {
-      fill(jobs_[i], blocks_[i][0]);
     } else {
-      ok = false;
+      const int dc = blocks_[i][0] * jobs_[i].quant[0];
+      // As in the first pass of the others.
+      ok = ok && dc <= kMostDc && dc >= -kMostDc;
+      fill(jobs_[i], dc);
     }
   }
   ok = ok && HWY_DYNAMIC_DISPATCH(transform_target)(blocks_, jobs_, full, fulls, false) &&
