@@ -10,8 +10,8 @@ namespace pyfastdl {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == \
-    HWY_SCALAR  // compiled where the compiler's baseline has no byte shuffles; idct_has_vectors() says so
+// Where the compiler's baseline has no byte shuffles; idct_has_vectors() says so.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 void gray_to_rgbx_target(const std::uint8_t*, int, std::uint8_t*) {}
 void ycc_to_rgbx_target(const std::uint8_t*, const std::uint8_t*, const std::uint8_t*, int, std::uint8_t*) {}

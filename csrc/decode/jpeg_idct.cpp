@@ -13,7 +13,8 @@ namespace pyfastdl {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_SCALAR  // compiled where the compiler's baseline has no byte shuffles
+// Where the compiler's baseline has no byte shuffles.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 bool has_vectors_target() { return false; }
 bool transform_target(const std::int16_t (*)[64], const IdctJob*, const std::uint8_t*, int, bool) {
@@ -241,7 +242,7 @@ HWY_INLINE bool transform_corners(const std::int16_t* const* blocks, const IdctJ
   return true;
 }
 
-bool has_vectors_target() { return HWY_TARGET != HWY_EMU128; }
+bool has_vectors_target() { return true; }
 
 // The jobs whose numbers are in `chosen`.
 bool transform_target(const std::int16_t (*blocks)[64], const IdctJob* jobs, const std::uint8_t* chosen,

@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint8_t kFirstRestart = 0xD0;
 constexpr std::uint8_t kEndOfImage = 0xD9;
 constexpr std::size_t kKeptBytes = std::size_t{2} << 20;
+constexpr std::size_t kKeptStarts = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -16,6 +17,7 @@ bool JpegScan::read(std::span<const std::uint8_t> bytes, std::size_t intervals) 
   if (intervals == 0 || intervals > bytes.size() / 2 + 1) return false;
   if (bytes.size() + kReadable <= kKeptBytes) bytes_.trim(kKeptBytes);
   bytes_.resize(bytes.size() + kReadable);
+  if (intervals <= kKeptStarts && starts_.capacity() > 2 * kKeptStarts) starts_ = {};
   starts_.clear();
   starts_.push_back(0);
 
