@@ -102,6 +102,44 @@ def test_png_and_webp_of_any_size_are_exact(height, width, kind, channels, lossl
     assert_exact(encoded(picture(height, width, channels), kind, **options), f"{kind} {seed}", regions=5)
 
 
+SCENES = {
+    "grain": lambda rng, h, w: picture(h, w),
+    "noise": lambda rng, h, w: rng.integers(0, 256, (h, w, 3), dtype=np.uint8),
+    "black and white": lambda rng, h, w: np.repeat(rng.integers(0, 2, (h, w, 1), dtype=np.uint8) * 255, 3, axis=2),
+    "one colour": lambda rng, h, w: np.full((h, w, 3), rng.integers(0, 256, 3), np.uint8),
+}
+
+
+# What our own JPEG decoder takes on (with what it leaves to libjpeg in between: insane coefficients, narrow images).
+@settings(max_examples=300, deadline=None)
+@given(
+    height=st.integers(1, 80),
+    width=st.integers(1, 80),
+    scene=st.sampled_from(sorted(SCENES)),
+    gray=st.booleans(),
+    optimize=st.booleans(),
+    restart_blocks=st.integers(0, 9),
+    subsampling=st.integers(0, 2),
+    tables=st.one_of(st.integers(1, 100), st.lists(st.sampled_from([1, 2, 30, 255, 900]), min_size=64, max_size=64)),
+    seed=st.integers(0, 2**32),
+)
+def test_baseline_jpegs_of_any_kind_are_exact(
+    height, width, scene, gray, optimize, restart_blocks, subsampling, tables, seed
+):
+    pixels = SCENES[scene](np.random.default_rng(seed), height, width)
+    options = {"quality": tables} if isinstance(tables, int) else {"qtables": [tables, tables[::-1]]}
+    if not gray:
+        options["subsampling"] = subsampling
+    data = encoded(
+        np.ascontiguousarray(pixels[..., 0]) if gray else pixels,
+        "JPEG",
+        optimize=optimize,
+        restart_marker_blocks=restart_blocks,
+        **options,
+    )
+    assert_exact(data, f"{height} x {width} {scene} {seed}", regions=5)
+
+
 def some_cuts(data: bytes) -> list[int]:
     """All positions near the ends, in the header and at even distances between."""
     n = len(data)

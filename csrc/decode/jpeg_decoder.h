@@ -1,25 +1,26 @@
-// JpegDecoder: JPEG by libjpeg-turbo, equal to Pillow bit by bit, decoding little more than the region asked
-// for.
+// JpegDecoder: JPEG, equal to Pillow bit by bit, decoding little more than the region asked for.
 //
-// One thread. Owns the libjpeg object and at most one row of scratch; borrows the encoded bytes. Nothing
-// blocks. Rows stream: memory grows with the width, but for progressive files, whose coefficients libjpeg
-// holds whole.
+// Two engines. Our own (BaselineJpeg) decodes the common kind of file, and only as long as everything is as it
+// should be; libjpeg-turbo (LibjpegRows) has all other files. At the first anomaly libjpeg takes over in the middle of
+// the file: it decodes what was handed out already once more, and goes on from there. So each failure, each
+// repaired file and each limit is libjpeg's, whichever engine began.
+//
+// One thread. Owns both engines and a row of scratch; borrows the encoded bytes. Nothing blocks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "base/byte_buffer.h"
 #include "decode/decoder.h"
-#include "decode/jpeg_session.h"
+#include "decode/jpeg_baseline.h"
+#include "decode/libjpeg_rows.h"
 
 namespace pyfastdl {
 
-// When to decode only a part: where it is known to be exact (the default), always (for tests), never (for
-// measurements, or under suspicion).
-enum class JpegRegions { where_exact, always, never };
+// Which engine decodes: our own where it is exact (the default), or always libjpeg (for tests and measurements).
+enum class JpegEngine { own_where_exact, libjpeg };
 
 class JpegDecoder final : public Decoder {
  public:
@@ -31,30 +32,36 @@ class JpegDecoder final : public Decoder {
   Status read_rows(std::uint8_t* const* rows, int count) override;
   Status finish() override;
 
+  // From the next start() on.
   void set_regions(JpegRegions regions) { regions_ = regions; }
+  void set_engine(JpegEngine engine) { wanted_ = engine; }
 
-  bool last_was_region() const override { return partial_; }
+  bool last_was_region() const override;
 
-  // Why the last region smaller than its image was decoded in full; nullptr if it was not.
-  const char* full_decode_reason() const { return full_reason_; }
+  // Why libjpeg decoded the last region smaller than its image in full; nullptr if nobody did.
+  const char* full_decode_reason() const;
+
+  // Who decodes the last image that was started: own_where_exact is our own. An image may change hands in the middle;
+  // it counts as libjpeg's then.
+  JpegEngine last_engine() const { return own_ ? JpegEngine::own_where_exact : JpegEngine::libjpeg; }
 
  private:
-  const char* distrust() const;
-  Status skip_rows(int count);
-  Status drop_rows(int count);
-  Status cut_off() const;
+  Status hand_over();
+  Status copy_rows(std::uint8_t* const* rows, int count);
 
-  JpegSession session_;
+  LibjpegRows library_;
+  BaselineJpeg baseline_;
   std::span<const std::uint8_t> bytes_;
   Size size_;
   Region region_;
   std::size_t row_bytes_ = 0;
   std::size_t row_offset_ = 0;
-  bool cmyk_ = false;
+  JpegEngine wanted_ = JpegEngine::own_where_exact;
   JpegRegions regions_ = JpegRegions::where_exact;
-  bool partial_ = false;
-  const char* full_reason_ = nullptr;
-  ByteBuffer dropped_row_;
+  bool started_ = false;
+  bool own_ = false;
+  bool handed_over_ = false;
+  ByteBuffer row_;
 };
 
 }  // namespace pyfastdl

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "decode/jpeg_decoder.h"
 #include "decode/jump_guard.h"
 #include "decode/libjpeg.h"
+#include "decode/libjpeg_rows.h"
 
 namespace pyfastdl {
 namespace {
@@ -81,9 +81,10 @@ bool encode_probe(const ProbeKind& kind, unsigned char** out, unsigned long* siz
   return ok;
 }
 
-bool decode(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, const Region& region,
+bool decode(std::span<const std::uint8_t> bytes, const Region& region, JpegRegions regions,
             std::vector<std::uint8_t>& pixels) {
-  if (!decoder.open(bytes, DecodeLimits()).ok() || !decoder.start(region).ok()) return false;
+  LibjpegRows decoder;
+  if (!decoder.open(bytes, DecodeLimits()).ok() || !decoder.start(region, regions).ok()) return false;
   const std::size_t used = static_cast<std::size_t>(region.width) * kPixelBytes;
   std::vector<std::uint8_t> row(decoder.row_bytes() + kRowPadding);
   pixels.clear();
@@ -104,12 +105,10 @@ bool regions_equal(const ProbeKind& kind) {
   const std::unique_ptr<unsigned char, decltype(&std::free)> owner(encoded, &std::free);
   if (!made) return false;
 
-  JpegDecoder part, full;
-  part.set_regions(JpegRegions::always);
-  full.set_regions(JpegRegions::never);
   std::vector<std::uint8_t> a, b;
   for (const Region& region : kRegions) {
-    if (!decode(part, {encoded, size}, region, a) || !decode(full, {encoded, size}, region, b) || a != b) {
+    if (!decode({encoded, size}, region, JpegRegions::always, a) ||
+        !decode({encoded, size}, region, JpegRegions::never, b) || a != b) {
       return false;
     }
   }

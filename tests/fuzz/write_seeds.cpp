@@ -30,6 +30,9 @@ void write_jpegs(const std::filesystem::path& folder, Size size) {
     }
   }
   write(folder, "gray", testing::make_jpeg(size, {.luma_h = 1, .luma_v = 1, .colors = JpegColors::gray}));
+  write(folder, "optimized", testing::make_jpeg(size, {.quality = 75, .optimize = true, .restart_mcus = 2}));
+  write(folder, "wide", testing::make_jpeg(size, {.quality = 2, .wide_quant = true}));
+  write(folder, "noise", testing::make_jpeg(size, {.quality = 100, .scene = testing::Scene::noise}));
   write(folder, "rgb", testing::make_jpeg(size, {.luma_h = 1, .luma_v = 1, .colors = JpegColors::rgb}));
   write(folder, "cmyk", testing::make_jpeg(size, {.luma_h = 1, .luma_v = 1, .colors = JpegColors::cmyk}));
   write(folder, "ycck", testing::make_jpeg(size, {.colors = JpegColors::ycck}));

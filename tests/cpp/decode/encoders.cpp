@@ -32,6 +32,24 @@ Bytes picture(Size size, int channels, std::uint32_t seed) {
   return out;
 }
 
+Bytes picture(Size size, int channels, Scene scene, std::uint32_t seed) {
+  if (scene == Scene::grainy) return picture(size, channels, seed);
+  Bytes out;
+  std::uint32_t state = seed;
+  for (int y = 0; y < size.height; ++y) {
+    for (int x = 0; x < size.width; ++x) {
+      for (int c = 0; c < channels; ++c) {
+        int value = 100 + 50 * c;
+        if (scene == Scene::noise) value = static_cast<int>(next_random(state));
+        if (scene == Scene::squares) value = ((x + c) / 3 + y / 5) % 2 == 0 ? 0 : 255;
+        if (scene == Scene::smooth) value = (x * (c + 1) + y * (3 - c)) / 2;
+        out.push_back(static_cast<std::uint8_t>(value));
+      }
+    }
+  }
+  return out;
+}
+
 Bytes make_jpeg(Size size, const JpegOptions& options) {
   struct Colors {
     int components;
@@ -56,7 +74,8 @@ Bytes make_jpeg(Size size, const JpegOptions& options) {
 
   jpeg_compress_struct info;
   jpeg_error_mgr error;
-  info.err = jpeg_std_error(&error);  // ends the program: these calls are right
+  info.err = jpeg_std_error(&error);           // ends the program: these calls are right
+  error.output_message = [](j_common_ptr) {};  // wide quantisation tables are meant
   jpeg_create_compress(&info);
   unsigned char* out = nullptr;
   unsigned long bytes = 0;
@@ -67,7 +86,9 @@ Bytes make_jpeg(Size size, const JpegOptions& options) {
   info.in_color_space = colors.in;
   jpeg_set_defaults(&info);
   jpeg_set_colorspace(&info, colors.stored);
-  jpeg_set_quality(&info, options.quality, TRUE);
+  jpeg_set_quality(&info, options.quality, static_cast<boolean>(!options.wide_quant));
+  info.optimize_coding = static_cast<boolean>(options.optimize);
+  info.restart_interval = static_cast<unsigned int>(options.restart_mcus);
   info.write_Adobe_marker = static_cast<boolean>(info.write_Adobe_marker && options.adobe_marker);
   info.comp_info[0].h_samp_factor = options.luma_h;
   info.comp_info[0].v_samp_factor = options.luma_v;
@@ -80,7 +101,7 @@ Bytes make_jpeg(Size size, const JpegOptions& options) {
   if (options.progressive) jpeg_simple_progression(&info);
   if (!options.tables) jpeg_suppress_tables(&info, TRUE);
   jpeg_start_compress(&info, static_cast<boolean>(options.tables));
-  Bytes pixels = picture(size, colors.components);
+  Bytes pixels = picture(size, colors.components, options.scene, options.seed);
   while (info.next_scanline < info.image_height) {
     JSAMPROW row = pixels.data() + static_cast<std::size_t>(info.next_scanline) *
                                        static_cast<std::size_t>(size.width * colors.components);

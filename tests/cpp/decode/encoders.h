@@ -17,6 +17,10 @@ Bytes picture(Size size, int channels, std::uint32_t seed = 1);
 
 enum class JpegColors { ycc, gray, rgb, cmyk, ycck };
 
+// What a picture shows: gradients with noise, noise alone, one colour, black and white squares, or gradients alone.
+enum class Scene { grainy, noise, flat, squares, smooth };
+Bytes picture(Size size, int channels, Scene scene, std::uint32_t seed);
+
 struct JpegOptions {
   int luma_h = 2;
   int luma_v = 2;
@@ -27,7 +31,12 @@ struct JpegOptions {
   bool adobe_marker = true;
   bool arithmetic = false;
   bool tables = true;
-  int components = 0;  // 0: what the colours say; else that many, without a meaning
+  int components = 0;       // 0: what the colours say; else that many, without a meaning
+  bool optimize = false;    // Huffman tables made for this file
+  int restart_mcus = 0;     // a restart interval that need not end with a row
+  bool wide_quant = false;  // quantisation tables may have entries above 255
+  Scene scene = Scene::grainy;
+  std::uint32_t seed = 1;
 };
 Bytes make_jpeg(Size size, const JpegOptions& options = {});
 
