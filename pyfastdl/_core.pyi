@@ -80,12 +80,18 @@ class Plan:
         self, specs: Sequence[tuple[Any, ...]], *, dtype: str, channels_last: bool, pass_order: str
     ) -> None: ...
     def sample(
-        self, height: int, width: int, seed: int, epoch: int, index: int, occurrence: int = 0
-    ) -> dict[str, int | bool]: ...
+        self, height: int, width: int, seed: int, epoch: int, index: int, occurrence: int = 0, view: int = 0
+    ) -> dict[str, Any]: ...
     def static_output_size(self) -> tuple[int, int] | None: ...
     def output_size(self, height: int, width: int) -> tuple[int, int]: ...
     def apply(
-        self, image: npt.NDArray[np.uint8], seed: int, epoch: int, index: int, occurrence: int = 0
+        self,
+        image: npt.NDArray[np.uint8],
+        seed: int,
+        epoch: int,
+        index: int,
+        occurrence: int = 0,
+        view: int = 0,
     ) -> npt.NDArray[Any]: ...
 
 # -- pipelines
@@ -101,9 +107,8 @@ class Pipeline:
     def __init__(
         self,
         paths: PathTable,
-        plan: Plan,
+        views: Sequence[tuple[Plan, tuple[int, int]]],
         *,
-        cell_size: tuple[int, int],
         targets: Targets | None,
         batch_size: int,
         prefetch: int,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
-from pyfastdl.transforms.ops import _pair, _side
+from pyfastdl.transforms.transform import pair, side
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def resized_crop(
     from pyfastdl._pillow import pass_order
     from pyfastdl.images import decoded, read_source
 
-    box = (int(top), int(left), _side(height, "resized_crop: height"), _side(width, "resized_crop: width"))
+    box = (int(top), int(left), side(height, "resized_crop: height"), side(width, "resized_crop: width"))
     out = _output_size(size, box[2], box[3])
     arguments = (*box, out, filter_name(interpolation), pass_order())
     if not isinstance(src, np.ndarray):
@@ -71,8 +71,8 @@ def resized_crop(
 
 def _output_size(size: int | Sequence[int], height: int, width: int) -> tuple[int, int]:
     if isinstance(size, Sequence) and len(size) == 2:
-        return _pair(size, "resized_crop: size")
-    shorter = _pair(size, "resized_crop: size")[0]
+        return pair(size, "resized_crop: size")
+    shorter = pair(size, "resized_crop: size")[0]
     # torchvision's rule: the longer side is cut to an integer, not rounded.
     if height <= width:
         return shorter, max(1, int(shorter * width / height))

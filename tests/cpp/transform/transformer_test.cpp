@@ -25,7 +25,7 @@ RgbImage one_by_one(const Plan& plan, RgbImage image, const Draws& draws) {
   auto draw = draws.begin();
   for (const Op& op : plan.ops()) {
     if (const auto* o = std::get_if<RandomResizedCrop>(&op)) {
-      image = testing::resize(testing::crop(image, draw++->crop), o->size, o->filter, plan.pass_order());
+      image = testing::resize(testing::crop(image, std::get<DrawnCrop>((draw++)->value).box), o->size, o->filter, plan.pass_order());
     } else if (const auto* o = std::get_if<Resize>(&op)) {
       image = testing::resize(image, o->size, o->filter, plan.pass_order());
     } else if (const auto* o = std::get_if<ResizeShorter>(&op)) {
@@ -38,7 +38,7 @@ RgbImage one_by_one(const Plan& plan, RgbImage image, const Draws& draws) {
       image = testing::crop(image, {begin(image.size.height, o->size.height),
                                     begin(image.size.width, o->size.width), o->size.height, o->size.width});
     } else if (std::holds_alternative<RandomHorizontalFlip>(op)) {
-      if (draw++->flip) image = testing::mirror(image);
+      if (std::get<DrawnChoice>((draw++)->value).taken) image = testing::mirror(image);
     }
   }
   return image;
@@ -128,7 +128,7 @@ TEST(Transformer, TheMainJobIsOneStepOnTheDrawnRegion) {
     StrictSource source(image);
     std::vector<std::byte> cell(plan->cell_bytes({22, 24}));
     ASSERT_TRUE(transformer.run(source, key, {22, 24}, cell.data()).ok());
-    EXPECT_EQ(source.region(), draws[0].crop);
+    EXPECT_EQ(source.region(), std::get<DrawnCrop>(draws[0].value).box);
     expect_one_by_one(plan, transformer, image, key);
   }
 }
