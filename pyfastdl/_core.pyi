@@ -70,6 +70,14 @@ def resized_crop_encoded(
     filter: str,
     pass_order: str,
 ) -> npt.NDArray[np.uint8] | None: ...
+def apply_image_ops(image: npt.NDArray[np.uint8], ops: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.uint8]: ...
+def inverse_affine_matrix(
+    center: tuple[float, float],
+    angle: float,
+    translate: tuple[float, float],
+    scale: float,
+    shear: tuple[float, float],
+) -> list[float]: ...
 
 # -- plans
 

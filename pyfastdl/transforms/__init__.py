@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pyfastdl.transforms import functional
 from pyfastdl.transforms.auto_augment import RandAugment, TrivialAugmentWide
-from pyfastdl.transforms.color import ColorJitter, Grayscale, RandomGrayscale
+from pyfastdl.transforms.coloring import ColorJitter, Grayscale, RandomGrayscale
 from pyfastdl.transforms.compose import Compose, Views
 from pyfastdl.transforms.conversion import PILToTensor, ToDtype, ToImage, ToTensor
 from pyfastdl.transforms.geometry import (

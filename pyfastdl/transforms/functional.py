@@ -1,4 +1,7 @@
-"""Single operations on single images."""
+"""Single operations on single images: torchvision's names and arguments, bit-equal to what it does to PIL images.
+
+Images are uint8 arrays (height, width, 3); every function gives a new one and leaves its argument alone.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,45 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyfastdl.transforms.color import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+    adjust_sharpness,
+    autocontrast,
+    equalize,
+    invert,
+    posterize,
+    rgb_to_grayscale,
+    solarize,
+)
 from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
 from pyfastdl.transforms.transform import pair, side
+from pyfastdl.transforms.warping import affine, hflip, rotate, vflip
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["resized_crop"]
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "affine",
+    "autocontrast",
+    "equalize",
+    "hflip",
+    "invert",
+    "posterize",
+    "resized_crop",
+    "rgb_to_grayscale",
+    "rotate",
+    "solarize",
+    "vflip",
+]
 
 
 def resized_crop(
