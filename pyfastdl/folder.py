@@ -89,8 +89,8 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         return f"ImageFolder({str(self.root)!r}, {len(self)} images, {len(self.classes or ())} classes)"
 
     def __getitem__(self, index: int) -> tuple[_Images, int]:
-        """``(image, class index)``: float32 (3, H, W), from 0 to 1 unless normalised; of another dtype where the transform
-        says so (PILToTensor, ToDtype). With views the image is a tuple, one a view."""
+        """``(image, class index)``: float32 (3, H, W), from 0 to 1 unless normalised; of another dtype where the
+        transform says so (PILToTensor, ToDtype). With views the image is a tuple, one a view."""
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[_Images, int]]:

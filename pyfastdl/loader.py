@@ -84,9 +84,9 @@ class NativeLoader:
 
     Yields:
         ``images`` (B, 3, H, W), or ``(images, labels)`` with labels (B,) int64 (or as ``targets``, (B,) or (B, D)), or
-        either with the indices (B,) added. With views, ``images`` is a tuple of such tensors, one a view, in their order
-        and each of its own size: ``for (a, b), labels in loader``, and ``for a, b in loader`` without labels. Each batch is
-        the caller's own, to keep or to change.
+        either with the indices (B,) added. With views, ``images`` is a tuple of such tensors, one a view, in their
+        order and each of its own size: ``for (a, b), labels in loader``, and ``for a, b in loader`` without labels.
+        Each batch is the caller's own, to keep or to change.
 
     Raises:
         FileNotFoundError: no such folder, or a folder without images.

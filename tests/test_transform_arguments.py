@@ -1,4 +1,5 @@
-"""Arguments of the transforms: what is taken, and what is refused, with torchvision's classes of error and in clear words."""
+"""Arguments of the transforms: what is taken, and what is refused, with torchvision's classes of error and in clear
+words."""
 
 from __future__ import annotations
 

@@ -75,7 +75,13 @@ def test_random_crop_of_its_own_size_draws_nothing() -> None:
     flips = T.Compose([T.RandomHorizontalFlip()])
     for i in range(20):
         numbers = compose.sample(60, 80, seed=1, epoch=0, index=i)
-        assert numbers == {"top": 0, "left": 0, "height": 60, "width": 80, **flips.sample(60, 80, seed=1, epoch=0, index=i)}
+        assert numbers == {
+            "top": 0,
+            "left": 0,
+            "height": 60,
+            "width": 80,
+            **flips.sample(60, 80, seed=1, epoch=0, index=i),
+        }
 
 
 def test_jitter_is_uniform_in_its_ranges_and_in_its_orders() -> None:

@@ -1,4 +1,5 @@
-"""Every transform, alone and in random compositions, against torchvision on PIL images with the same numbers, to the bit."""
+"""Every transform, alone and in random compositions, against torchvision on PIL images with the same numbers, to the
+bit."""
 
 from __future__ import annotations
 
@@ -99,7 +100,9 @@ def check(transforms: list[Any], picture: np.ndarray, index: int, dtype: torch.d
 
 @pytest.mark.parametrize("name", PICTURE)
 @settings(max_examples=60, deadline=None)
-@given(data=st.data(), picture=pictures(), index=st.integers(0, 2**40), dtype=st.sampled_from(DTYPES), last=st.booleans())
+@given(
+    data=st.data(), picture=pictures(), index=st.integers(0, 2**40), dtype=st.sampled_from(DTYPES), last=st.booleans()
+)
 def test_a_transform_alone_equals_torchvision(
     name: str, data: Any, picture: np.ndarray, index: int, dtype: torch.dtype, last: bool
 ) -> None:

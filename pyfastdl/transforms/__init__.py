@@ -1,8 +1,8 @@
 """Transforms that run on native threads. Names and arguments are torchvision's.
 
-A list of them (or a :class:`Compose`) goes to ``NativeLoader(transform=...)`` or ``ImageFolder(transform=...)``; a list of
-such lists (or :class:`Views`) gives several views of each sample. They describe what is to be done; the native core does
-it, from the file to the finished batch.
+A list of them (or a :class:`Compose`) goes to ``NativeLoader(transform=...)`` or ``ImageFolder(transform=...)``; a
+list of such lists (or :class:`Views`) gives several views of each sample. They describe what is to be done; the native
+core does it, from the file to the finished batch.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ class RandAugment(Transform):
 class TrivialAugmentWide(Transform):
     """One operation, drawn from RandAugment's fourteen, of a random magnitude from a wide range.
 
-    Source: Müller, Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation" (2021), with torchvision's
-    magnitudes.
+    Source: Müller, Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation" (2021), with
+    torchvision's magnitudes.
 
     Args:
         num_magnitude_bins, interpolation, fill: see :class:`RandAugment`.

@@ -47,9 +47,10 @@ class ColorJitter(Transform):
     """Changes brightness, contrast, saturation and hue by random factors, in a random order.
 
     Args:
-        brightness, contrast, saturation: the factor is uniform in [max(0, 1 - x), 1 + x], or in the (min, max) given; not
-            negative. 0 leaves the operation out.
-        hue: the shift, in turns of the colour circle, is uniform in [-x, x], or in the (min, max) given; from -0.5 to 0.5.
+        brightness, contrast, saturation: the factor is uniform in [max(0, 1 - x), 1 + x], or in the (min, max) given;
+            not negative. 0 leaves the operation out.
+        hue: the shift, in turns of the colour circle, is uniform in [-x, x], or in the (min, max) given; from -0.5 to
+            0.5.
 
     Raises:
         ValueError, TypeError: as torchvision's.

@@ -77,8 +77,8 @@ class Compose:
         """The native plan of these transforms.
 
         Args:
-            dtype: what the pixels become: "float32", "float16", "bfloat16" or "uint8"; None is what the transforms alone
-                make of them.
+            dtype: what the pixels become: "float32", "float16", "bfloat16" or "uint8"; None is what the transforms
+                alone make of them.
             channels_last: cells are (height, width, channel) in memory.
             normalize: False leaves every Normalize out (it is then done elsewhere, on bytes).
 
@@ -136,8 +136,8 @@ class Compose:
             RandAugment           ``ops``: a list of ``(name, magnitude)``, torchvision's names, the magnitude with its
                                   sign
             TrivialAugmentWide    the same, a list of one
-            RandomErasing         ``erase``: the box ``(top, left, height, width)``, or None; with ``value="random"`` also
-                                  ``erase_noise``: what is written, float32 (3, height, width)
+            RandomErasing         ``erase``: the box ``(top, left, height, width)``, or None; with ``value="random"``
+                                  also ``erase_noise``: what is written, float32 (3, height, width)
             ===================== ===========================================================================
         """
         return dict(self._sampling_plan.sample(height, width, seed, epoch, index, occurrence, view))
@@ -146,12 +146,12 @@ class Compose:
 class Views:
     """Several transforms of the same sample, each with random numbers of its own, as contrastive learning has them.
 
-    A loader then gives a tuple of image batches where it would have given one: ``for (a, b), labels in loader``. A sample
-    is read and decoded once for all its views. The views may differ in size.
+    A loader then gives a tuple of image batches where it would have given one: ``for (a, b), labels in loader``. A
+    sample is read and decoded once for all its views. The views may differ in size.
 
     Args:
-        transforms: a :class:`Compose`, or a list of transforms, a view. View 0 has the random numbers that a loader of that
-            view alone would have; those of the others are independent of it and of each other.
+        transforms: a :class:`Compose`, or a list of transforms, a view. View 0 has the random numbers that a loader of
+            that view alone would have; those of the others are independent of it and of each other.
 
     Raises:
         ValueError: for no view at all.

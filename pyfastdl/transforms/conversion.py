@@ -37,12 +37,12 @@ class ToImage(Transform):
 class ToDtype(Transform):
     """Bytes to floats as torchvision v2 does it.
 
-    With ``scale`` they are multiplied by 1/255, where :class:`ToTensor` divides by 255: half of the 256 values differ in
-    the last bit. Where the picture is not a tensor yet, it becomes one (torchvision would leave it alone).
+    With ``scale`` they are multiplied by 1/255, where :class:`ToTensor` divides by 255: half of the 256 values differ
+    in the last bit. Where the picture is not a tensor yet, it becomes one (torchvision would leave it alone).
 
     Args:
-        dtype: torch.float32; torch.float16 or torch.bfloat16, in which a Normalize after it then computes, and which the
-            loader's ``dtype`` must be too; or torch.uint8, which leaves bytes as they are.
+        dtype: torch.float32; torch.float16 or torch.bfloat16, in which a Normalize after it then computes, and which
+            the loader's ``dtype`` must be too; or torch.uint8, which leaves bytes as they are.
         scale: False keeps the values from 0 to 255.
 
     Raises:
@@ -53,7 +53,8 @@ class ToDtype(Transform):
         name = str(dtype).removeprefix("torch.")
         if type(dtype).__name__ != "dtype" or name not in ("float32", "float16", "bfloat16", "uint8"):
             raise ValueError(
-                f"ToDtype: dtype must be torch.float32, float16, bfloat16 or uint8, which batches can have, got {dtype!r}"
+                "ToDtype: dtype must be one that batches can have, torch.float32, float16, bfloat16 or uint8, "
+                f"got {dtype!r}"
             )
         self.dtype = dtype
         self.scale = bool(scale)

@@ -42,8 +42,8 @@ def pair(size: Any, what: str) -> tuple[int, int]:
         if len(size) not in (1, 2):
             raise ValueError(f"{what} must be an int or (height, width), got {size!r}")
         return side(size[0], what), side(size[-1], what)
-    side = side(size, what)
-    return side, side
+    both = side(size, what)
+    return both, both
 
 
 def positive_range(values: Any, what: str) -> tuple[float, float]:

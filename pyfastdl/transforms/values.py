@@ -34,12 +34,12 @@ class Normalize(Transform):
 class RandomErasing(Transform):
     """Writes over a random box, with probability ``p``.
 
-    Source: Zhong, Zheng, Kang, Li, Yang, "Random Erasing Data Augmentation" (2017), drawn as torchvision draws it: up to
-    ten tries at an area of ``scale`` times the image's and a height / width from ``ratio`` (uniform in its logarithm);
-    where none fits, nothing is erased.
+    Source: Zhong, Zheng, Kang, Li, Yang, "Random Erasing Data Augmentation" (2017), drawn as torchvision draws it: up
+    to ten tries at an area of ``scale`` times the image's and a height / width from ``ratio`` (uniform in its
+    logarithm); where none fits, nothing is erased.
 
-    It works on numbers: before :class:`Normalize` on values from 0 to 1, after it on normalised ones. On batches of bytes
-    (``dtype=torch.uint8``) ``value`` is in bytes, and "random" has no meaning.
+    It works on numbers: before :class:`Normalize` on values from 0 to 1, after it on normalised ones. On batches of
+    bytes (``dtype=torch.uint8``) ``value`` is in bytes, and "random" has no meaning.
 
     Args:
         p: the probability.

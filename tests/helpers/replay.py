@@ -1,5 +1,5 @@
-"""What torchvision makes of a picture with the random numbers that `Compose.sample` names: the reference of the exactness
-tests. Everything random comes from those numbers; the rest is torchvision's own functions on PIL images."""
+"""What torchvision makes of a picture with the random numbers that `Compose.sample` names: the reference of the
+exactness tests. Everything random comes from those numbers; the rest is torchvision's own functions on PIL images."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def erase(x: Any, t: T.RandomErasing, numbers: Numbers) -> Any:
     box = numbers.take("erase")
     if box is None:
         return x
-    value = torch.from_numpy(numbers.take("erase_noise")) if t.value == "random" else torch.tensor(t.value)[:, None, None]
+    value = (
+        torch.from_numpy(numbers.take("erase_noise")) if t.value == "random" else torch.tensor(t.value)[:, None, None]
+    )
     return F.erase(x, *box, value)
 
 
@@ -146,22 +148,23 @@ def replay(
 
 
 def cell(
-    compose: T.Compose, picture: np.ndarray, index: int = 0, *, dtype: torch.dtype = torch.float32, channels_last: bool = False
+    compose: T.Compose,
+    picture: np.ndarray,
+    index: int = 0,
+    *,
+    dtype: torch.dtype = torch.float32,
+    channels_last: bool = False,
 ) -> torch.Tensor:
     """What the native core makes of it, as (3, H, W): seed 1, epoch 0."""
     plan = compose.plan(dtype=str(dtype).removeprefix("torch."), channels_last=channels_last)
     array = plan.apply(picture, 1, 0, index)
-    if dtype == torch.bfloat16:
-        result = torch.from_numpy(array.view(np.int16)).view(dtype)
-    else:
-        result = torch.from_numpy(array)
+    bits = dtype == torch.bfloat16
+    result = torch.from_numpy(array.view(np.int16)).view(dtype) if bits else torch.from_numpy(array)
     return result.permute(2, 0, 1) if channels_last else result
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     ints = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[a.element_size()]
     return (
-        a.dtype == b.dtype
-        and a.shape == b.shape
-        and torch.equal(a.contiguous().view(ints), b.contiguous().view(ints))
+        a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.contiguous().view(ints), b.contiguous().view(ints))
     )
