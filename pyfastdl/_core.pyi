@@ -70,6 +70,14 @@ def resized_crop_encoded(
     filter: str,
     pass_order: str,
 ) -> npt.NDArray[np.uint8] | None: ...
+def apply_image_ops(image: npt.NDArray[np.uint8], ops: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.uint8]: ...
+def inverse_affine_matrix(
+    center: tuple[float, float],
+    angle: float,
+    translate: tuple[float, float],
+    scale: float,
+    shear: tuple[float, float],
+) -> list[float]: ...
 
 # -- plans
 
@@ -80,12 +88,18 @@ class Plan:
         self, specs: Sequence[tuple[Any, ...]], *, dtype: str, channels_last: bool, pass_order: str
     ) -> None: ...
     def sample(
-        self, height: int, width: int, seed: int, epoch: int, index: int, occurrence: int = 0
-    ) -> dict[str, int | bool]: ...
+        self, height: int, width: int, seed: int, epoch: int, index: int, occurrence: int = 0, view: int = 0
+    ) -> dict[str, Any]: ...
     def static_output_size(self) -> tuple[int, int] | None: ...
     def output_size(self, height: int, width: int) -> tuple[int, int]: ...
     def apply(
-        self, image: npt.NDArray[np.uint8], seed: int, epoch: int, index: int, occurrence: int = 0
+        self,
+        image: npt.NDArray[np.uint8],
+        seed: int,
+        epoch: int,
+        index: int,
+        occurrence: int = 0,
+        view: int = 0,
     ) -> npt.NDArray[Any]: ...
 
 # -- pipelines
@@ -101,9 +115,8 @@ class Pipeline:
     def __init__(
         self,
         paths: PathTable,
-        plan: Plan,
+        views: Sequence[tuple[Plan, tuple[int, int]]],
         *,
-        cell_size: tuple[int, int],
         targets: Targets | None,
         batch_size: int,
         prefetch: int,

@@ -77,7 +77,9 @@ class Epoch:
                 tensors = self._next_tensors()
             finally:
                 self._owner = None
-        return tensors[0] if len(tensors) == 1 else tuple(tensors)
+        views = self._loader._staging.views
+        batch = (tuple(tensors[:views]) if self._loader._has_views else tensors[0], *tensors[views:])
+        return batch[0] if len(batch) == 1 else batch
 
     def _next_tensors(self) -> list[torch.Tensor]:
         if self._closing:

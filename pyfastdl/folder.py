@@ -17,12 +17,16 @@ from pyfastdl import _core
 from pyfastdl._pipeline import Pipeline
 from pyfastdl.images import decode_image
 from pyfastdl.sources import open_source
-from pyfastdl.transforms.compose import as_compose
+from pyfastdl.transforms.compose import Views, as_transform, views_of
 
 __all__ = ["ImageFolder"]
 
 
-class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
+# An image; a tuple of them where the transform has views.
+_Images = torch.Tensor | tuple[torch.Tensor, ...]
+
+
+class ImageFolder(Dataset[tuple[Any, Any]]):
     """A folder of class folders as a map-style dataset, for ``torch.utils.data.DataLoader`` and all that build one.
 
     ``dataset[i]`` is ``(image, class index)``. ``dataset.__getitems__(indices)``, which torch's loaders call where it
@@ -36,7 +40,8 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
 
     Args:
         root: the folder; see :class:`~pyfastdl.NativeLoader` for what is ignored in it.
-        transform: a list of :mod:`pyfastdl.transforms`; None gives the whole image.
+        transform: a list of :mod:`pyfastdl.transforms`; None gives the whole image. A list of lists (or
+            :class:`~pyfastdl.transforms.Views`) gives a tuple of images a sample, one a view.
 
     Attributes:
         classes: names of the classes, sorted.
@@ -57,7 +62,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
 
     def __init__(self, root: str | os.PathLike[str], transform: Any = None) -> None:
         self.root = root
-        self.transform = as_compose(transform)
+        self.transform = as_transform(transform)
         source = open_source(root, None)
         if source.classes is None or source.target_array is None:
             raise TypeError(f"ImageFolder needs a folder of class folders, got {root!r}")
@@ -72,7 +77,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
         self.class_to_idx = self._source.class_to_idx
         self.samples = self._source.samples
         self.targets = self._source.targets
-        self._plan = self.transform.plan()
+        self._plans = [view.plan() for view in views_of(self.transform)]
         self._labels = np.asarray(self._source.target_array)
         self._targets = _core.Targets(self._labels)
         self._decoder = _BatchDecoder()
@@ -83,21 +88,23 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
     def __repr__(self) -> str:
         return f"ImageFolder({str(self.root)!r}, {len(self)} images, {len(self.classes or ())} classes)"
 
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        """``(image, class index)``: float32 (3, H, W), from 0 to 1 unless normalised."""
+    def __getitem__(self, index: int) -> tuple[_Images, int]:
+        """``(image, class index)``: float32 (3, H, W), from 0 to 1 unless normalised; of another dtype where the
+        transform says so (PILToTensor, ToDtype). With views the image is a tuple, one a view."""
         return self.__getitems__([index])[0]
 
-    def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[_Images, int]]:
         """A batch at once, decoded on native threads."""
         array = np.array([self._checked(index) for index in indices], dtype=np.int64)
         if array.size == 0:
             return []
         seed = int(torch.empty((), dtype=torch.int64).random_().item())
-        size = self._plan.static_output_size()
-        if size is None:
+        sizes = [plan.static_output_size() for plan in self._plans]
+        if None in sizes:
             return [self._alone(int(index), seed, i) for i, index in enumerate(array)]
-        images, targets = self._decoder.load(self, size, seed, array)
-        return list(zip(images.unbind(0), targets.tolist(), strict=True))
+        views, targets = self._decoder.load(self, sizes, seed, array)
+        samples = zip(*(images.unbind(0) for images in views), strict=True)
+        return [(self._packed(sample), target) for sample, target in zip(samples, targets.tolist(), strict=True)]
 
     def _checked(self, index: int) -> int:
         i = operator.index(index)
@@ -105,11 +112,17 @@ class ImageFolder(Dataset[tuple[torch.Tensor, Any]]):
             raise IndexError(f"index {i} is out of range for {len(self)} images")
         return i % len(self)
 
-    def _alone(self, index: int, seed: int, occurrence: int) -> tuple[torch.Tensor, int]:
+    def _packed(self, views: tuple[torch.Tensor, ...]) -> _Images:
+        return views if isinstance(self.transform, Views) else views[0]
+
+    def _alone(self, index: int, seed: int, occurrence: int) -> tuple[_Images, int]:
         """One image whose size depends on the file."""
         rgb = decode_image(self._source.paths[index])
-        array = self._plan.apply(rgb, seed & 0xFFFFFFFFFFFFFFFF, 0, index, occurrence)
-        return torch.from_numpy(array), int(self._labels[index])
+        views = tuple(
+            _tensor(plan.apply(rgb, seed & 0xFFFFFFFFFFFFFFFF, 0, index, occurrence, view))
+            for view, plan in enumerate(self._plans)
+        )
+        return self._packed(views), int(self._labels[index])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"root": self.root, "transform": self.transform, "source": self._source}
@@ -131,8 +144,13 @@ class _BatchDecoder:
         self._pipeline: Pipeline | None = None
 
     def load(
-        self, dataset: ImageFolder, size: tuple[int, int], seed: int, indices: np.ndarray[Any, np.dtype[np.int64]]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self,
+        dataset: ImageFolder,
+        sizes: list[tuple[int, int] | None],
+        seed: int,
+        indices: np.ndarray[Any, np.dtype[np.int64]],
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The images of each view, and the targets."""
         if self._pid != os.getpid():
             self._enter_process()  # a forked worker has neither the threads nor, perhaps, a lock that is free
         with self._lock:
@@ -141,8 +159,7 @@ class _BatchDecoder:
                     self._pipeline.close()
                 self._pipeline = Pipeline(
                     paths=dataset._source.paths,
-                    plan=dataset._plan,
-                    cell_size=size,
+                    views=list(zip(dataset._plans, sizes, strict=True)),
                     targets=dataset._targets,
                     batch_size=len(indices),
                     prefetch=1,
@@ -155,8 +172,15 @@ class _BatchDecoder:
             self._pipeline.open(indices)
             capsules = self._pipeline.next(0)
         assert capsules is not None
-        images, targets = (torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules)
-        return images, targets
+        *views, targets = (torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules)
+        return views, targets
+
+
+def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
+    """A native array; bfloat16 comes as its bits."""
+    if array.dtype == np.uint16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def _threads() -> int:

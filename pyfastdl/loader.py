@@ -18,9 +18,9 @@ from pyfastdl.epoch import Epoch
 from pyfastdl.errors import LoaderError, SampleError
 from pyfastdl.sampling import make_batch_source
 from pyfastdl.sources import open_source
-from pyfastdl.staging import DTYPES, Staging
+from pyfastdl.staging import DTYPES, BatchNormalize, Staging
 from pyfastdl.stats import Stats
-from pyfastdl.transforms.compose import as_compose
+from pyfastdl.transforms.compose import Views, as_transform, views_of
 
 __all__ = ["FailedSample", "NativeLoader"]
 
@@ -63,7 +63,9 @@ class NativeLoader:
             ``torch.as_tensor(targets)``.
         return_index: adds the samples' indices (int64) to each batch.
         sampler, batch_sampler: any of torch's, instead of ``shuffle``.
-        transform: a list of :mod:`pyfastdl.transforms`. Without one the images must all have the same size.
+        transform: a list of :mod:`pyfastdl.transforms`. Without one the images must all have the same size. A list of
+            lists (or of :class:`~pyfastdl.transforms.Compose`) gives several views of each sample; see
+            :class:`~pyfastdl.transforms.Views`.
         num_workers: decode threads; "auto" is the CPUs that this process may really use (all of them: with several
             ranks on one machine, give each its share).
         device: where the batches go ("cuda", "cuda:1", a torch.device); None gives CPU tensors without a copy.
@@ -82,7 +84,9 @@ class NativeLoader:
 
     Yields:
         ``images`` (B, 3, H, W), or ``(images, labels)`` with labels (B,) int64 (or as ``targets``, (B,) or (B, D)), or
-        either with the indices (B,) added. Each batch is the caller's own, to keep or to change.
+        either with the indices (B,) added. With views, ``images`` is a tuple of such tensors, one a view, in their
+        order and each of its own size: ``for (a, b), labels in loader``, and ``for a, b in loader`` without labels.
+        Each batch is the caller's own, to keep or to change.
 
     Raises:
         FileNotFoundError: no such folder, or a folder without images.
@@ -142,13 +146,19 @@ class NativeLoader:
                 f"memory_format must be torch.contiguous_format or torch.channels_last, got {memory_format!r}"
             )
 
-        self.transform = as_compose(transform)
-        normalization = self.transform.normalization
-        on_device = dtype == torch.uint8 and normalization is not None
-        self._plan = self.transform.plan(
-            dtype=DTYPES[dtype], channels_last=memory_format == torch.channels_last, normalize=not on_device
+        self.transform = as_transform(transform)
+        # A batch's images are a tuple of tensors, one a view.
+        self._has_views = isinstance(self.transform, Views)
+        views = views_of(self.transform)
+        on_device = [dtype == torch.uint8 and view.normalization is not None for view in views]
+        self._plans = [
+            view.plan(dtype=DTYPES[dtype], channels_last=memory_format == torch.channels_last, normalize=not later)
+            for view, later in zip(views, on_device, strict=True)
+        ]
+        self._staging = Staging(
+            device,
+            [BatchNormalize.of(view) if later else None for view, later in zip(views, on_device, strict=True)],
         )
-        self._staging = Staging(device, normalization if on_device else None)
         self.device = self._staging.device
 
         self.dataset = open_source(data, targets)
@@ -170,7 +180,7 @@ class NativeLoader:
         self.batch_sampler = batch_sampler
         self._targets = None if self.dataset.target_array is None else _core.Targets(self.dataset.target_array)
         self._return_index = return_index
-        self._cell_size: tuple[int, int] | None = self._plan.static_output_size()
+        self._cell_sizes = [plan.static_output_size() for plan in self._plans]  # None: as the first image's
 
         self._next_epoch = 0
         # Weakly: an epoch holds its loader, and threads must end when both are dropped, not when the collector runs.
@@ -257,12 +267,14 @@ class NativeLoader:
             if pipeline.batch_size >= batch_size:
                 return pipeline
             pipeline.close()
-        if self._cell_size is None:
-            self._cell_size = self._first_size()
+        if None in self._cell_sizes:
+            first = self._first_size()
+            self._cell_sizes = [
+                size or plan.output_size(*first) for plan, size in zip(self._plans, self._cell_sizes, strict=True)
+            ]
         return Pipeline(
             paths=self.dataset.paths,
-            plan=self._plan,
-            cell_size=self._cell_size,
+            views=list(zip(self._plans, self._cell_sizes, strict=True)),
             targets=self._targets,
             batch_size=batch_size,
             prefetch=self.prefetch_factor,
@@ -294,7 +306,7 @@ class NativeLoader:
         self._pid = os.getpid()
 
     def _first_size(self) -> tuple[int, int]:
-        """What the transform makes of the first image: where it fixes no size, all others must come out alike."""
+        """The first image's size: where a transform fixes none, what it makes of this image all others must become."""
         from pyfastdl.images import decode_image
 
         paths = self.dataset.paths
@@ -304,7 +316,7 @@ class NativeLoader:
             except (OSError, SampleError) as error:
                 failure = error
                 continue
-            return self._plan.output_size(height, width)
+            return int(height), int(width)
         reason = failure.reason if isinstance(failure, SampleError) else str(failure)
         raise SampleError(paths[0], 0, f"none of the first images can be loaded, so their size is unknown: {reason}")
 

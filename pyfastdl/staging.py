@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-__all__ = ["Staging"]
+if TYPE_CHECKING:
+    from pyfastdl.transforms.compose import Compose
+
+__all__ = ["BatchNormalize", "Staging"]
 
 # Names of the dtypes that cells can have.
 DTYPES = {
@@ -17,41 +22,71 @@ DTYPES = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class BatchNormalize:
+    """Bytes to normalised floats, for pixels that travel as uint8: bit-equal to what the CPU would have done.
+
+    Attributes:
+        mean, std: three floats each.
+        dtype: of the result, and of the arithmetic.
+        scale: how bytes become floats: "divide" (by 255), "multiply" (by 1/255) or "none".
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    dtype: torch.dtype = torch.float32
+    scale: str = "divide"
+
+    @classmethod
+    def of(cls, transform: Compose) -> BatchNormalize:
+        """What a transform with a Normalize asks for."""
+        assert transform.normalization is not None
+        dtype, scale = transform.conversion
+        return cls(*transform.normalization, dtype=getattr(torch, dtype), scale=scale)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        mean, std = (_constants(values, self.dtype, images.device) for values in (self.mean, self.std))
+        floats = images.to(self.dtype)
+        if self.scale == "divide":
+            floats.div_(255)
+        elif self.scale == "multiply":
+            floats.mul_(1.0 / 255.0)
+        return floats.sub_(mean).div_(std)
+
+
+@functools.lru_cache(maxsize=64)
+def _constants(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.tensor(values, dtype=dtype, device=device).view(1, 3, 1, 1)
+
+
 class Staging:
     """Moves batches to a device.
 
     Args:
         device: a torch device, or None: batches stay the zero-copy CPU tensors that they are.
-        normalize: (mean, std), three floats each, where the pixels travel as uint8 and are to be normalised: float32
-            ``(x / 255 - mean) / std``, bit-equal to what the CPU would have done.
+        normalize: for each view of a sample, what is still to be done to its pixels, or None.
+
+    Attributes:
+        views: tensors of pixels in a batch; they are its first.
 
     Raises:
         ValueError: for a CUDA device that torch doesn't have.
     """
 
-    def __init__(self, device: Any, normalize: tuple[Any, Any] | None) -> None:
+    def __init__(self, device: Any, normalize: list[BatchNormalize | None]) -> None:
         self.device = None if device is None else torch.device(device)
         if self.device is not None and self.device.type == "cuda" and not torch.cuda.is_available():
             raise ValueError(
                 f"device={device!r} was asked for, but torch sees no CUDA device here "
                 "(torch.cuda.is_available() is False): leave device out, or install a torch with CUDA"
             )
+        self.views = len(normalize)
         self._normalize = normalize
-        self._constants: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def __call__(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         if self.device is not None and self.device.type != "cpu":
             tensors = [tensor.to(self.device, non_blocking=True) for tensor in tensors]
-        if self._normalize is not None:
-            tensors[0] = self._normalized(tensors[0])
+        for view, normalize in enumerate(self._normalize):
+            if normalize is not None:
+                tensors[view] = normalize(tensors[view])
         return tensors
-
-    def _normalized(self, images: torch.Tensor) -> torch.Tensor:
-        if self._constants is None:
-            mean, std = (
-                torch.tensor(values, dtype=torch.float32, device=images.device).view(1, 3, 1, 1)
-                for values in self._normalize or ()
-            )
-            self._constants = mean, std
-        mean, std = self._constants
-        return images.to(torch.float32).div_(255).sub_(mean).div_(std)

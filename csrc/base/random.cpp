@@ -1,5 +1,8 @@
 #include "base/random.h"
 
+#include <cmath>
+#include <numbers>
+
 namespace pyfastdl {
 namespace {
 
@@ -30,7 +33,12 @@ SampleRandom::SampleRandom(const SampleKey& key, Domain domain)
     : counter_{(static_cast<std::uint32_t>(domain) << kBlockBits) |
                    static_cast<std::uint32_t>((key.index >> 32) & 0xFFFF) << 16,
                static_cast<std::uint32_t>(key.index), key.epoch, key.occurrence},
-      key_{static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)} {}
+      key_{static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)} {
+  if (key.view == 0) return;
+  const auto block =
+      philox4x32_10({static_cast<std::uint32_t>(Domain::view) << kBlockBits, key.view, 0, 0}, key_);
+  key_ = {block[0], block[1]};
+}
 
 void SampleRandom::refill() {
   block_ = philox4x32_10(counter_, key_);
@@ -67,6 +75,30 @@ std::uint64_t SampleRandom::below(std::uint64_t n) {
     x = (std::uint64_t{next()} << 32) | next();
   } while (x >= limit);
   return x % n;
+}
+
+NormalNoise::NormalNoise(std::uint64_t key)
+    : key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)} {}
+
+void NormalNoise::fill(float* out, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (used_ == block_.size()) refill();
+    out[i] = block_[used_++];
+  }
+}
+
+void NormalNoise::refill() {
+  const auto words = philox4x32_10({next_block_++, 0, 0, 0}, key_);
+  for (std::size_t i = 0; i < 4; i += 2) {
+    // In (0, 1]: the logarithm of the first is finite.
+    const float first = (static_cast<float>(words[i] >> 8) + 1.0f) * 0x1.0p-24f;
+    const float second = static_cast<float>(words[i + 1] >> 8) * 0x1.0p-24f;
+    const float radius = std::sqrt(-2.0f * std::log(first));
+    const float angle = 2.0f * std::numbers::pi_v<float> * second;
+    block_[i] = radius * std::cos(angle);
+    block_[i + 1] = radius * std::sin(angle);
+  }
+  used_ = 0;
 }
 
 }  // namespace pyfastdl

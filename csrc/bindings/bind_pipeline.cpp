@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings/bindings.h"
 #include "bindings/errors.h"
@@ -170,19 +171,22 @@ class PipelineHandle {
   }
 
  private:
-  // Pixels (B, 3, H, W), targets (B,) or (B, D), indices (B,); those that the loader has.
+  // Pixels (B, 3, H, W) of each view, targets (B,) or (B, D), indices (B,); those that the loader has.
   py::tuple tensors(const Batch& batch) {
     const Core& core = *pipeline_->core();
     const PipelineConfig& config = pipeline_->config();
     const auto b = static_cast<std::int64_t>(batch.size);
-    const std::int64_t h = config.cell_size.height, w = config.cell_size.width;
-    const PixelFormat& format = config.plan->format();
-    const std::array<std::int64_t, 4> shape = {b, 3, h, w};
-    const std::array<std::int64_t, 4> strides = format.layout == Layout::chw
-                                                    ? std::array<std::int64_t, 4>{3 * h * w, h * w, w, 1}
-                                                    : std::array<std::int64_t, 4>{3 * h * w, 1, 3 * w, 3};
     py::list fields;
-    fields.append(export_field(batch.lease, Core::kPixelField, dlpack_type(format.dtype), shape, strides));
+    for (std::size_t v = 0; v < config.views.size(); ++v) {
+      const std::int64_t h = config.views[v].cell_size.height, w = config.views[v].cell_size.width;
+      const PixelFormat& format = config.views[v].plan->format();
+      const std::array<std::int64_t, 4> shape = {b, 3, h, w};
+      const std::array<std::int64_t, 4> strides = format.layout == Layout::chw
+                                                      ? std::array<std::int64_t, 4>{3 * h * w, h * w, w, 1}
+                                                      : std::array<std::int64_t, 4>{3 * h * w, 1, 3 * w, 3};
+      fields.append(export_field(batch.lease, static_cast<std::uint32_t>(v), dlpack_type(format.dtype), shape,
+                                 strides));
+    }
     if (core.target_field() >= 0) {
       const std::int64_t columns = targets_.columns.value_or(1);
       const std::array<std::int64_t, 2> sizes = {b, columns}, steps = {columns, 1};
@@ -208,14 +212,13 @@ void bind_pipeline(py::module_& m) {
   py::class_<Targets, std::shared_ptr<Targets>>(m, "Targets").def(py::init(&make_targets), py::arg("array"));
 
   py::class_<PipelineHandle, std::shared_ptr<PipelineHandle>>(m, "Pipeline")
-      .def(py::init([](std::shared_ptr<PathTable> paths, std::shared_ptr<Plan> plan,
-                       std::pair<int, int> cell_size, std::shared_ptr<Targets> targets,
-                       std::uint32_t batch_size, std::uint32_t prefetch, unsigned decode_threads,
+      .def(py::init([](std::shared_ptr<PathTable> paths,
+                       const std::vector<std::pair<std::shared_ptr<Plan>, std::pair<int, int>>>& views,
+                       std::shared_ptr<Targets> targets, std::uint32_t batch_size, std::uint32_t prefetch, unsigned decode_threads,
                        unsigned read_threads, bool return_index, const std::string& on_error) {
              PipelineConfig config;
              config.paths = std::move(paths);
-             config.plan = std::move(plan);
-             config.cell_size = {cell_size.first, cell_size.second};
+             for (const auto& [plan, size] : views) config.views.push_back({plan, {size.first, size.second}});
              config.batch_size = batch_size;
              config.prefetch = prefetch;
              config.decode_threads = decode_threads;
@@ -224,7 +227,7 @@ void bind_pipeline(py::module_& m) {
              config.on_error = parse_policy(on_error);
              return std::make_shared<PipelineHandle>(std::move(config), targets ? *targets : Targets{});
            }),
-           py::arg("paths"), py::arg("plan"), py::kw_only(), py::arg("cell_size"), py::arg("targets"),
+           py::arg("paths"), py::arg("views"), py::kw_only(), py::arg("targets"),
            py::arg("batch_size"), py::arg("prefetch"), py::arg("decode_threads"), py::arg("read_threads"),
            py::arg("return_index"), py::arg("on_error"))
       .def("start_epoch",

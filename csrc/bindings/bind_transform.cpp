@@ -13,9 +13,11 @@
 
 #include "base/pixels_source.h"
 #include "bindings/bindings.h"
+#include "bindings/draws.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/names.h"
+#include "bindings/specs.h"
 #include "transform/functional.h"
 #include "transform/plan.h"
 #include "transform/transformer.h"
@@ -30,50 +32,6 @@ using Image = py::array_t<std::uint8_t, py::array::c_style>;
 
 Size to_size(const Pair& pair) { return {pair.first, pair.second}; }
 py::tuple from_size(Size size) { return py::make_tuple(size.height, size.width); }
-
-// One operation from a tuple: its name, then its arguments.
-Op to_op(const py::tuple& spec) {
-  const auto arguments = [&](std::size_t count) {
-    if (spec.size() != count + 1) {
-      throw Error(Errc::invalid_argument,
-                  "a transform has the wrong number of arguments, " + std::to_string(spec.size() - 1) +
-                      " instead of " + std::to_string(count) + ": " + py::repr(spec).cast<std::string>());
-    }
-  };
-  if (spec.empty())
-    throw Error(Errc::invalid_argument, "a transform is a tuple that begins with its name, not ()");
-  const auto name = spec[0].cast<std::string>();
-  if (name == "random_resized_crop") {
-    arguments(4);
-    return RandomResizedCrop{to_size(spec[1].cast<Pair>()), spec[2].cast<std::array<double, 2>>(),
-                             spec[3].cast<std::array<double, 2>>(), to_filter(spec[4].cast<std::string>())};
-  }
-  if (name == "resize") {
-    arguments(3);
-    const Filter filter = to_filter(spec[3].cast<std::string>());
-    if (py::isinstance<py::int_>(spec[1])) {
-      return ResizeShorter{spec[1].cast<int>(), spec[2].cast<std::optional<int>>(), filter};
-    }
-    if (!spec[2].is_none()) {
-      throw Error(Errc::invalid_argument,
-                  "resize: max_size goes with a shorter side, not with a height and a width");
-    }
-    return Resize{to_size(spec[1].cast<Pair>()), filter};
-  }
-  if (name == "center_crop") {
-    arguments(1);
-    return CenterCrop{to_size(spec[1].cast<Pair>())};
-  }
-  if (name == "random_horizontal_flip") {
-    arguments(1);
-    return RandomHorizontalFlip{spec[1].cast<double>()};
-  }
-  if (name == "normalize") {
-    arguments(2);
-    return Normalize{spec[1].cast<std::array<double, 3>>(), spec[2].cast<std::array<double, 3>>()};
-  }
-  throw Error(Errc::invalid_argument, "the native core has no transform '" + name + "'");
-}
 
 std::shared_ptr<Plan> make_plan(const std::vector<py::tuple>& specs, const std::string& dtype,
                                 bool channels_last, const std::string& pass_order) {
@@ -100,28 +58,6 @@ PixelsSource to_source(const Image& image) {
   const Size size{static_cast<int>(image.shape(0)), static_cast<int>(image.shape(1))};
   check_not_empty(size);
   return {image.data(), size, 3, static_cast<std::ptrdiff_t>(size.width) * 3};
-}
-
-// Keys as documented; where an operation is there more than once, its later numbers have "_2", "_3" behind the key.
-py::dict sample(const Plan& plan, int height, int width, const SampleKey& key) {
-  check_not_empty({height, width});
-  py::dict numbers;
-  const auto put = [&numbers](const char* name, const py::object& value) {
-    std::string unused = name;
-    for (int i = 2; numbers.contains(unused.c_str()); ++i) unused = name + ("_" + std::to_string(i));
-    numbers[unused.c_str()] = value;
-  };
-  for (const Draw& draw : plan.sample({height, width}, key)) {
-    if (std::holds_alternative<RandomHorizontalFlip>(plan.ops()[static_cast<std::size_t>(draw.op)])) {
-      put("flip", py::bool_(draw.flip));
-    } else {
-      put("top", py::int_(draw.crop.top));
-      put("left", py::int_(draw.crop.left));
-      put("height", py::int_(draw.crop.height));
-      put("width", py::int_(draw.crop.width));
-    }
-  }
-  return numbers;
 }
 
 py::array apply(const std::shared_ptr<Plan>& plan, const Image& image, const SampleKey& key) {
@@ -172,11 +108,12 @@ void bind_transform(py::module_& m) {
       .def(
           "sample",
           [](const Plan& plan, int height, int width, std::uint64_t seed, std::uint32_t epoch,
-             std::uint64_t index, std::uint32_t occurrence) {
-            return sample(plan, height, width, {seed, epoch, index, occurrence});
+             std::uint64_t index, std::uint32_t occurrence, std::uint32_t view) {
+            check_not_empty({height, width});
+            return to_dict(plan, plan.sample({height, width}, {seed, epoch, index, occurrence, view}));
           },
           py::arg("height"), py::arg("width"), py::arg("seed"), py::arg("epoch"), py::arg("index"),
-          py::arg("occurrence") = 0, "The random numbers of a sample, by the documented keys.")
+          py::arg("occurrence") = 0, py::arg("view") = 0, "The random numbers of a sample, by the documented keys.")
       .def(
           "static_output_size",
           [](const Plan& plan) -> py::object {
@@ -195,9 +132,11 @@ void bind_transform(py::module_& m) {
       .def(
           "apply",
           [](const std::shared_ptr<Plan>& plan, const Image& image, std::uint64_t seed, std::uint32_t epoch,
-             std::uint64_t index,
-             std::uint32_t occurrence) { return apply(plan, image, {seed, epoch, index, occurrence}); },
+             std::uint64_t index, std::uint32_t occurrence, std::uint32_t view) {
+            return apply(plan, image, {seed, epoch, index, occurrence, view});
+          },
           py::arg("image"), py::arg("seed"), py::arg("epoch"), py::arg("index"), py::arg("occurrence") = 0,
+          py::arg("view") = 0,
           "The cell of a sample whose image is this array; bfloat16 comes as its bits in uint16.");
   m.def(
       "resize",

@@ -12,6 +12,7 @@ void bind_build_info(pybind11::module_& m);
 void bind_source(pybind11::module_& m);
 void bind_decode(pybind11::module_& m);
 void bind_transform(pybind11::module_& m);
+void bind_image_ops(pybind11::module_& m);
 void bind_images(pybind11::module_& m);
 void bind_pipeline(pybind11::module_& m);
 

@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   bind_source(m);
   bind_decode(m);
   bind_transform(m);
+  bind_image_ops(m);
   bind_images(m);
   bind_pipeline(m);
 }

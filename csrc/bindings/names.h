@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "transform/filter.h"
+#include "transform/op.h"
 #include "transform/pixels.h"
 
 namespace pyfastdl::bindings {
@@ -34,6 +35,14 @@ inline constexpr std::pair<const char*, DType> kDTypes[] = {{"uint8", DType::uin
                                                             {"float16", DType::float16},
                                                             {"bfloat16", DType::bfloat16},
                                                             {"float32", DType::float32}};
+
+inline constexpr std::pair<const char*, Sampling> kSamplings[] = {{"nearest", Sampling::nearest},
+                                                                  {"bilinear", Sampling::bilinear},
+                                                                  {"bicubic", Sampling::bicubic}};
+inline constexpr std::pair<const char*, PadMode> kPadModes[] = {{"constant", PadMode::constant},
+                                                                {"edge", PadMode::edge},
+                                                                {"reflect", PadMode::reflect},
+                                                                {"symmetric", PadMode::symmetric}};
 
 inline Filter to_filter(const std::string& name) { return by_name("the filter", name, kFilters); }
 inline PassOrder to_pass_order(const std::string& name) {

@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/geometry.h"
 #include "decode/decoder.h"
 #include "pipeline/target_table.h"
 #include "read/file_reader.h"
+#include "ring/layout.h"
 #include "source/path_table.h"
-#include "transform/plan.h"
+#include "transform/view_transformer.h"
 
 namespace pyfastdl {
 
@@ -23,9 +25,8 @@ enum class ErrorPolicy {
 
 struct PipelineConfig {
   std::shared_ptr<const PathTable> paths;
-  std::shared_ptr<const Plan> plan;
+  std::vector<View> views;                     // what becomes of each sample: one field of pixels each
   std::shared_ptr<const TargetTable> targets;  // nullptr: samples have none
-  Size cell_size;                              // what the plan must make of every image
   std::uint32_t batch_size = 1;                // the largest batch that open() takes
   std::uint32_t prefetch = 4;                  // batches open at once
   unsigned decode_threads = 1;
@@ -35,6 +36,9 @@ struct PipelineConfig {
   DecodeLimits limits;
   std::uint64_t max_file_bytes = kMaxFileBytes;
 };
+
+// Targets and indices are fields too.
+inline constexpr std::size_t kMaxViews = kMaxFields - 2;
 
 // prefetch open ones, the batch in the consumer's hands, and the one it still holds while it asks for the next.
 inline std::uint32_t slots_of(const PipelineConfig& config) { return config.prefetch + 2; }

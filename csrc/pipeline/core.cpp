@@ -17,7 +17,8 @@ constexpr std::size_t kReadBacklogPerThread = 8;
 constexpr std::size_t kPillowBacklog = 64;
 
 RingSpec ring_spec(const PipelineConfig& config) {
-  RingSpec spec{slots_of(config), config.batch_size, {{config.plan->cell_bytes(config.cell_size)}}};
+  RingSpec spec{slots_of(config), config.batch_size, {}};
+  for (const View& view : config.views) spec.fields.push_back({view.plan->cell_bytes(view.cell_size)});
   if (config.targets != nullptr) spec.fields.push_back({config.targets->row_bytes()});
   if (config.return_index) spec.fields.push_back({sizeof(std::int64_t)});
   return spec;
@@ -36,7 +37,7 @@ Core::Core(PipelineConfig config)
       ring_(std::make_shared<Consumer>(Segment::create_private(ring_spec(config_)))),
       producer_(Producer::attach(ring_->segment())),
       queues_(config_.read_threads * kReadBacklogPerThread, kPillowBacklog) {
-  int fields = 1;
+  auto fields = static_cast<int>(config_.views.size());
   if (config_.targets != nullptr) target_field_ = fields++;
   if (config_.return_index) index_field_ = fields++;
 }

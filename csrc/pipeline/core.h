@@ -35,13 +35,16 @@ class Core {
   void decode_loop(DecodeWorker& worker);
   void read_loop();
 
-  // The cell's pixels are written: adds target and index, publishes.
+  // The pixels of all views are written: adds target and index, publishes.
   void finish(JobPtr job);
   // The sample can't be loaded: its replacement is sent on its way, or the cell is published as failed.
   void fail(JobPtr job, const std::string& reason);
   void hand_to_pillow(JobPtr job, std::string reason);
 
-  std::byte* pixels(const Job& job) { return producer_->cell(job.ticket, kPixelField); }
+  // Where view `view` of the job's sample goes.
+  std::byte* pixels(const Job& job, std::size_t view) {
+    return producer_->cell(job.ticket, static_cast<std::uint32_t>(view));
+  }
 
   // Nobody will want what is open: queued jobs are dropped, failures forgotten.
   void cancel();
@@ -60,7 +63,7 @@ class Core {
   Counters& counters() { return counters_; }
   StageClocks& clocks() { return clocks_; }
 
-  static constexpr std::uint32_t kPixelField = 0;
+  // The fields of a batch: the pixels of view v are field v; then targets, then indices.
   int target_field() const { return target_field_; }  // -1: none
   int index_field() const { return index_field_; }    // -1: none
 

@@ -51,16 +51,16 @@ class TimedSource final : public RowSource {
 
 }  // namespace
 
-DecodeWorker::DecodeWorker(Core& core) : core_(core), transformer_(core.config().plan) {}
+DecodeWorker::DecodeWorker(Core& core) : core_(core), transformer_(core.config().views) {}
 
 Status DecodeWorker::transform(const Job& job, RowSource& image) {
-  const PipelineConfig& config = core_.config();
   const SampleKey key = key_of(job);
-  std::byte* cell = core_.pixels(job);
-  if (timed_++ % kTimedEvery != 0) return transformer_.run(image, key, config.cell_size, cell);
+  cells_.clear();
+  for (std::size_t v = 0; v < core_.config().views.size(); ++v) cells_.push_back(core_.pixels(job, v));
+  if (timed_++ % kTimedEvery != 0) return transformer_.run(image, key, cells_);
   TimedSource timed(image);
   const auto begin = Clock::now();
-  Status status = transformer_.run(timed, key, config.cell_size, cell);
+  Status status = transformer_.run(timed, key, cells_);
   const auto all = Clock::now() - begin;
   core_.clocks().add(Stage::decode, timed.spent() * kTimedEvery, kTimedEvery);
   core_.clocks().add(Stage::transform, (all - timed.spent()) * kTimedEvery, kTimedEvery);

@@ -3,12 +3,14 @@
 // Belongs to one thread (a native decode thread, or one that Python owns). Nothing here blocks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/pixels_source.h"
 #include "decode/decoder_set.h"
 #include "pipeline/core.h"
-#include "transform/transformer.h"
+#include "transform/view_transformer.h"
 
 namespace pyfastdl {
 
@@ -28,7 +30,8 @@ class DecodeWorker {
   Core& core_;
   DecoderSet decoders_;
   PixelsSource pixels_;
-  Transformer transformer_;
+  ViewTransformer transformer_;
+  std::vector<std::byte*> cells_;  // of the views of the job at hand
   unsigned timed_ = 0;
 };
 

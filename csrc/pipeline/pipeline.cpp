@@ -23,8 +23,13 @@ void check(const PipelineConfig& config) {
           "a pipeline needs samples: the list of files is empty");
   require(config.targets == nullptr || config.targets->size() == config.paths->size(),
           "there must be one target a sample");
-  require(config.plan != nullptr, "a pipeline needs a plan");
-  require(config.cell_size.height > 0 && config.cell_size.width > 0, "the size of a cell must be positive");
+  require(!config.views.empty(), "a pipeline needs a plan");
+  require(config.views.size() <= kMaxViews, "a transform has at most " + std::to_string(kMaxViews) +
+                                                " views, got " + std::to_string(config.views.size()));
+  for (const View& view : config.views) {
+    require(view.plan != nullptr, "a pipeline needs a plan");
+    require(view.cell_size.height > 0 && view.cell_size.width > 0, "the size of a cell must be positive");
+  }
   require(config.batch_size > 0, "batch_size must be positive, got 0");
   require(config.prefetch > 0, "prefetch_factor must be positive, got 0");
   require(config.decode_threads > 0, "num_workers must be positive, got 0");

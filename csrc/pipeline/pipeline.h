@@ -34,7 +34,7 @@
 namespace pyfastdl {
 
 struct Batch {
-  LeaseRef lease;  // field 0: pixels; then targets, then indices, as the config has them
+  LeaseRef lease;  // a field of pixels for each view; then targets, then indices, as the config has them
   std::uint32_t size = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 // What other processes see must not depend on who compiled it.
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(std::atomic<std::uint64_t>) == 8);
-static_assert(std::is_standard_layout_v<SegmentHeader> && sizeof(SegmentHeader) == 2688);
+static_assert(std::is_standard_layout_v<SegmentHeader> && sizeof(SegmentHeader) == 2880);
 static_assert(std::is_standard_layout_v<SlotHeader> && sizeof(SlotHeader) == 64);
 static_assert(std::is_standard_layout_v<CellHeader> && sizeof(CellHeader) == 32);
 static_assert(kMaxCells < (1u << 20) && kMaxSlots < (1u << 24) && kMaxProducers < (1u << 16));
@@ -47,8 +47,8 @@ RingLayout RingLayout::of(const RingSpec& spec) {
   layout.slot_stride = align(sizeof(SlotHeader) + spec.cells_per_slot * sizeof(CellHeader), kLine);
   layout.data_offset = align(layout.slots_offset + spec.slots * layout.slot_stride, kPage);
 
-  // Nothing here overflows: 8 fields of at most 2^40 * 2^20 bytes, and kMaxBytes before the product with the
-  // slots.
+  // Nothing here overflows: a field of at most 2^40 * 2^20 bytes behind at most kMaxBytes, and kMaxBytes before the
+  // product with the slots.
   std::uint64_t end = 0;
   std::uint64_t alignment = kLine;
   for (std::size_t i = 0; i < spec.fields.size(); ++i) {
@@ -57,6 +57,7 @@ RingLayout RingLayout::of(const RingSpec& spec) {
     if (to > alignment) alignment = to;
     layout.field_offset[i] = align(end, to);
     end = layout.field_offset[i] + bytes;
+    within(1, kMaxBytes, end, "bytes a slot");
   }
   layout.data_stride = align(end, alignment);
   within(1, kMaxBytes, layout.data_stride, "bytes a slot");

@@ -16,7 +16,7 @@
 
 namespace pyfastdl {
 
-inline constexpr std::uint32_t kMaxFields = 8;
+inline constexpr std::uint32_t kMaxFields = 32;
 inline constexpr std::uint32_t kMaxSlots = 4096;
 inline constexpr std::uint32_t kMaxCells = (1u << 20) - 1;
 inline constexpr std::uint32_t kMaxProducers = 256;
@@ -98,7 +98,7 @@ struct Event {
 };
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E49524C4450ull;  // "PDLRING1" in memory order
-inline constexpr std::uint32_t kRingVersion = 1;
+inline constexpr std::uint32_t kRingVersion = 2;
 
 // Constant once the segment is created; an attaching process checks all of it.
 struct SegmentIdentity {

@@ -78,6 +78,13 @@ HWY_INLINE VF divide(VF x, const Reciprocal& by) {
 #endif
 }
 
+HWY_INLINE VF scaled(const PixelConstants& constants, VF x) {
+#if !HWY_NATIVE_FMA
+  if (constants.multiply) return hn::Mul(x, hn::Set(DF(), constants.scale.hi));
+#endif
+  return divide(x, constants.scale);  // with fused multiply-add, lo = 0 makes a product of it
+}
+
 // What becomes of a channel's bytes (one in each 32-bit lane), and how numbers are stored.
 struct ToFloat32 {
   using Out = float;
@@ -113,7 +120,7 @@ HWY_INLINE auto channel(const PixelConstants& constants, int c, VU bytes) {
   if constexpr (std::is_same_v<To, ToUint8>) {
     return hn::DemoteTo(hn::Rebind<std::uint8_t, DF>(), hn::BitCast(DI(), bytes));
   } else {
-    VF value = divide(hn::ConvertTo(DF(), hn::BitCast(DI(), bytes)), constants.by_255);
+    VF value = scaled(constants, hn::ConvertTo(DF(), hn::BitCast(DI(), bytes)));
     if (constants.normalize)
       value = divide(hn::Sub(value, hn::Set(DF(), constants.mean[c])), constants.by_std[c]);
     return To::convert(value);

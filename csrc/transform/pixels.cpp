@@ -45,6 +45,37 @@ std::uint16_t to_float16(float value) {
   return static_cast<std::uint16_t>(sign | (((unit + 24) << 10) + units));
 }
 
+float from_float16(std::uint16_t half) {
+  const int exponent = half >> 10 & 0x1F;
+  const int fraction = half & 0x3FF;
+  const float sign = (half & 0x8000) != 0 ? -1.0f : 1.0f;
+  if (exponent == 0x1F) return sign * HUGE_VALF;
+  return sign * (exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                               : std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25));
+}
+
+float from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+// As a tensor of that dtype holds it.
+float rounded(float value, DType dtype) {
+  if (dtype == DType::float16) return from_float16(to_float16(value));
+  if (dtype == DType::bfloat16) return from_bfloat16(to_bfloat16(value));
+  return value;
+}
+
+// What hi + lo is to be, for each way to scale a byte.
+Reciprocal scaling(Scale scale) {
+  switch (scale) {
+    case Scale::divide:
+      return reciprocal(255.0f);
+    case Scale::multiply:
+      return {255.0f, static_cast<float>(1.0 / 255.0), 0.0f};
+    case Scale::none:
+      break;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view dtype_name(DType dtype) {
@@ -71,12 +102,14 @@ PixelWriter::PixelWriter(const PixelFormat& format) : format_(format) {
   constants_.dtype = format.dtype;
   constants_.layout = format.layout;
   constants_.normalize = normalize;
-  constants_.by_255 = reciprocal(255.0f);
+  constants_.multiply = format.scale == Scale::multiply;
+  constants_.scale = scaling(format.scale);
   for (int c = 0; normalize && c < 3; ++c) {
-    constants_.mean[c] = static_cast<float>((*format.mean)[c]);
-    const float std = static_cast<float>((*format.std)[c]);
+    constants_.mean[c] = rounded(static_cast<float>((*format.mean)[c]), format.arithmetic);
+    const float std = rounded(static_cast<float>((*format.std)[c]), format.arithmetic);
     if (!std::isfinite(constants_.mean[c]) || !std::isfinite(std) || std == 0.0f) {
-      refuse("Normalize needs a finite mean and a finite std that isn't 0 in float32, but for " +
+      refuse("Normalize needs a finite mean and a finite std that isn't 0 in " +
+             std::string(dtype_name(format.arithmetic)) + ", but for " +
              std::string(kChannelNames[c]) + " mean is " + std::to_string((*format.mean)[c]) +
              " and std is " + std::to_string((*format.std)[c]));
     }
@@ -84,13 +117,38 @@ PixelWriter::PixelWriter(const PixelFormat& format) : format_(format) {
   }
   for (int c = 0; c < 3; ++c) {
     for (int byte = 0; byte < 256; ++byte) {
-      float value = static_cast<float>(byte) / 255.0f;
-      if (normalize) value = (value - constants_.mean[c]) / constants_.by_std[c].divisor;
+      const auto x = static_cast<float>(byte);
+      const float scaled = constants_.multiply ? x * constants_.scale.hi : x / constants_.scale.divisor;
+      const float value = normalized(c, rounded(scaled, format.arithmetic));
       table_[c][byte] = value;
       table16_[c][byte] = format.dtype == DType::float16 ? to_float16(value) : to_bfloat16(value);
     }
   }
   vectorized_ = kernel_matches_table();
+}
+
+float PixelWriter::arithmetic_value(float value) const { return rounded(value, format_.arithmetic); }
+
+float PixelWriter::normalized(int channel, float value) const {
+  if (!constants_.normalize) return value;
+  const float centred = rounded(value - constants_.mean[channel], format_.arithmetic);
+  return rounded(centred / constants_.by_std[channel].divisor, format_.arithmetic);
+}
+
+void PixelWriter::store(float value, std::byte* item) const {
+  switch (format_.dtype) {
+    case DType::uint8:
+      *item = static_cast<std::byte>(static_cast<std::uint8_t>(value));
+      return;
+    case DType::float32:
+      std::memcpy(item, &value, sizeof(value));
+      return;
+    case DType::float16:
+    case DType::bfloat16:
+      break;
+  }
+  const std::uint16_t bits = format_.dtype == DType::float16 ? to_float16(value) : to_bfloat16(value);
+  std::memcpy(item, &bits, sizeof(bits));
 }
 
 std::size_t PixelWriter::cell_bytes(Size size) const {

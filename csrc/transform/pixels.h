@@ -22,13 +22,20 @@ constexpr std::size_t item_bytes(DType dtype) {
 }
 std::string_view dtype_name(DType dtype);  // as torch spells it
 
-// uint8: the bytes. Floats: torchvision's ToTensor (x / 255 in float32), then, where mean and std are given, Normalize
-// ((x - mean) / std in float32), then rounded to nearest even for the 16-bit types.
+// How bytes become floats: x / 255 (ToTensor), x * (1 / 255) (v2's ToDtype with scale, which differs in the last bit of
+// half of the values), or x.
+enum class Scale { divide, multiply, none };
+
+// uint8: the bytes. Floats: scaled, then, where mean and std are given, Normalize ((x - mean) / std), then rounded to
+// nearest even for the 16-bit types. `arithmetic` is the dtype of that: float32, or a 16-bit one, after which each of the
+// steps rounds to it, as torch does for tensors of that dtype.
 struct PixelFormat {
   DType dtype = DType::float32;
   Layout layout = Layout::chw;
   std::optional<std::array<double, 3>> mean = std::nullopt;
   std::optional<std::array<double, 3>> std = std::nullopt;
+  Scale scale = Scale::divide;
+  DType arithmetic = DType::float32;
 };
 
 // 1 / divisor, as the sum of two floats.
@@ -43,7 +50,8 @@ struct PixelConstants {
   DType dtype = DType::float32;
   Layout layout = Layout::chw;
   bool normalize = false;
-  Reciprocal by_255;
+  bool multiply = false;  // by scale.hi, rather than divide by scale
+  Reciprocal scale;
   std::array<float, 3> mean{};
   std::array<Reciprocal, 3> by_std;
 };
@@ -63,6 +71,13 @@ class PixelWriter {
 
   // What a byte of a channel becomes in float32.
   float value(int channel, int byte) const { return table_[channel][byte]; }
+  // A float as a tensor of the format's arithmetic holds it.
+  float arithmetic_value(float value) const;
+  // What Normalize makes of a channel's float; the same float where there is no Normalize.
+  float normalized(int channel, float value) const;
+  // One number as the cell has it, item_bytes(format().dtype) bytes: cut for uint8, which must be able to hold it.
+  void store(float value, std::byte* item) const;
+
   // False where the vector arithmetic did not give the table's values, and tables are read instead.
   bool vectorized() const { return vectorized_; }
 

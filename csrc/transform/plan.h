@@ -11,6 +11,7 @@
 #include "base/geometry.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "transform/draw.h"
 #include "transform/filter.h"
 #include "transform/op.h"
 #include "transform/pixels.h"
@@ -18,18 +19,9 @@
 
 namespace pyfastdl {
 
-// What a random operation drew for one sample. The kind of ops()[op] says which member counts.
-struct Draw {
-  int op = 0;         // position in ops()
-  Region crop;        // RandomResizedCrop
-  bool flip = false;  // RandomHorizontalFlip
-  friend bool operator==(const Draw&, const Draw&) = default;
-};
-using Draws = std::vector<Draw>;  // in the order of the operations
-
 class Plan {
  public:
-  // `basics` says dtype and layout; mean and std come from a Normalize among the operations.
+  // `basics` says dtype and layout; the rest of the format comes from the operations (conversions.h).
   // Throws Error (invalid_argument) that names the operation and what is wrong with it.
   Plan(std::vector<Op> ops, PassOrder order, PixelFormat basics);
 
@@ -50,7 +42,7 @@ class Plan {
   void sample(Size image, const SampleKey& key, Draws& draws) const;
 
   // What to do to an image of this size with the numbers drawn for it. Errc::bad_data where torchvision would fail too
-  // (a side that becomes 0), or where a side grows past kMaxSide.
+  // (a side that becomes 0, a RandomCrop larger than the image), or where a side grows past kMaxSide.
   Status resolve(Size image, const Draws& draws, Steps& steps) const;
 
  private:

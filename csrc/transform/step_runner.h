@@ -11,12 +11,14 @@
 #include "base/pixels_source.h"
 #include "base/row_source.h"
 #include "base/status.h"
+#include "transform/image_ops.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"
 
 namespace pyfastdl {
 
-// Takes the rows of a finished canvas, each once, top to bottom. `mirror`: the row is to be read from right to left.
+// Takes the rows of a finished canvas, each once; top to bottom, or bottom to top where the canvas is mirrored so.
+// `mirror`: the row is to be read from right to left.
 class CanvasSink {
  public:
   virtual ~CanvasSink() = default;
@@ -26,13 +28,16 @@ class CanvasSink {
 
 class StepRunner {
  public:
-  // Calls the image's finish() too, unless no pixel of it shows (then the image isn't touched). Throws std::bad_alloc.
+  // Calls the image's finish() too, unless no pixel of it shows (then the image isn't touched). Erasures are left to the
+  // caller. Throws std::bad_alloc.
   Status run(const Steps& steps, RowSource& image, CanvasSink& sink);
 
  private:
-  Status run_step(const Step& step, RowSource& source, CanvasSink& sink);
+  // The step's canvas to the sink. `pixels`: where the source's image is, when it is one in memory, packed.
+  Status run_canvas(const Step& step, RowSource& source, const std::uint8_t* pixels, CanvasSink& sink);
 
   Resizer resizer_;
+  ImageOps image_ops_;
   std::array<ByteBuffer, 2> images_;  // taken in turns: a step reads one and writes the other
   PixelsSource between_;
   ByteBuffer padded_row_;

@@ -3,17 +3,50 @@
 #include <algorithm>
 
 namespace pyfastdl {
+namespace {
+
+Step identity(Size image, std::size_t first_op) {
+  Step step{whole(image), {image, image, whole(image)}, image};
+  step.first_op = static_cast<int>(first_op);
+  return step;
+}
+
+}  // namespace
 
 void Steps::start(Size image) {
   steps_.clear();
-  steps_.push_back({whole(image), {image, image, whole(image)}, image});
+  image_ops_.clear();
+  erasures_.clear();
+  steps_.push_back(identity(image, 0));
 }
 
-void Steps::crop(const Region& region) {
-  Step& step = steps_.back();
+Step& Steps::new_step() {
+  const Size image = size();
+  steps_.push_back(identity(image, image_ops_.size()));
+  return steps_.back();
+}
+
+Step& Steps::open_step() { return steps_.back().ends_in_memory() ? new_step() : steps_.back(); }
+
+Region Steps::needed() const {
+  const Step& first = steps_.front();
+  if (!first.shows_input()) return {};
+  Region region = needed_region(first.resize);
+  region.top += first.crop.top;
+  region.left += first.crop.left;
+  return region;
+}
+
+void Steps::crop(const Region& region, const Rgb& fill) {
+  const bool reaches_outside = !inside(region, size());
+  Step* last = &open_step();
+  if (reaches_outside && last->padded() && last->fill != fill) last = &new_step();
+  Step& step = *last;
+  if (reaches_outside) step.fill = fill;
   // In the coordinates of the canvas before it is mirrored.
   Region cut = region;
   if (step.flip) cut.left = step.canvas.width - region.right();
+  if (step.flip_vertical) cut.top = step.canvas.height - region.bottom();
 
   // What is left of the window: the part that both it and the cut cover.
   Region& window = step.resize.window;
@@ -35,17 +68,49 @@ void Steps::crop(const Region& region) {
 
 void Steps::resize(Size out, Filter filter, PassOrder order) {
   if (out == size()) return;
-  if (steps_.back().resizes() || steps_.back().padded() || steps_.back().flip) {
-    const Size image = size();
-    steps_.push_back({whole(image), {image, image, whole(image)}, image});
-  }
-  Step& step = steps_.back();
+  Step* last = &open_step();
+  if (last->resizes() || last->padded() || last->flip || last->flip_vertical) last = &new_step();
+  Step& step = *last;
   const Region& window = step.resize.window;
   step.crop = {step.crop.top + window.top, step.crop.left + window.left, window.height, window.width};
   step.resize = {step.crop.size(), out, whole(out), filter, order};
   step.canvas = out;
 }
 
-void Steps::flip() { steps_.back().flip = !steps_.back().flip; }
+void Steps::flip() {
+  for (Erasure& erasure : erasures_) {
+    erasure.box.left = size().width - erasure.box.right();
+    erasure.flip = !erasure.flip;
+  }
+  Step& step = open_step();
+  step.flip = !step.flip;
+}
+
+void Steps::flip_vertical() {
+  for (Erasure& erasure : erasures_) {
+    erasure.box.top = size().height - erasure.box.bottom();
+    erasure.flip_vertical = !erasure.flip_vertical;
+  }
+  Step& step = open_step();
+  step.flip_vertical = !step.flip_vertical;
+}
+
+void Steps::add_border(PadMode mode, const Padding& padding) {
+  if (padded_size(padding, size()) == size()) return;
+  Step& step = open_step();
+  step.border_mode = mode;
+  step.border = padding;
+}
+
+void Steps::apply(const ImageOp& op) {
+  image_ops_.push_back(op);
+  ++steps_.back().op_count;
+}
+
+void Steps::erase(const Erasure& erasure) { erasures_.push_back(erasure); }
+
+void Steps::normalize() {
+  for (Erasure& erasure : erasures_) erasure.normalize = true;
+}
 
 }  // namespace pyfastdl

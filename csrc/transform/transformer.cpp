@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "transform/erasure.h"
+#include "transform/op_rules.h"
 #include "transform/step_runner.h"
 
 namespace pyfastdl {
@@ -21,8 +23,6 @@ class CellSink : public CanvasSink {
   std::byte* cell_;
 };
 
-std::string text(Size size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
-
 }  // namespace
 
 struct Transformer::Scratch {
@@ -34,20 +34,38 @@ struct Transformer::Scratch {
 Transformer::Transformer(std::shared_ptr<const Plan> plan)
     : plan_(std::move(plan)), scratch_(std::make_unique<Scratch>()) {}
 Transformer::~Transformer() = default;
+Transformer::Transformer(Transformer&&) noexcept = default;
 
-Status Transformer::run(RowSource& image, const SampleKey& key, Size cell_size, std::byte* cell) try {
-  plan_->sample(image.size(), key, scratch_->draws);
-  Status status = plan_->resolve(image.size(), scratch_->draws, scratch_->steps);
+Status Transformer::run(RowSource& image, const SampleKey& key, Size cell_size, std::byte* cell) {
+  Status status = prepare(image.size(), key, cell_size);
+  return status.ok() ? run_prepared(image, cell) : status;
+}
+
+Status Transformer::prepare(Size image, const SampleKey& key, Size cell_size) try {
+  plan_->sample(image, key, scratch_->draws);
+  Status status = plan_->resolve(image, scratch_->draws, scratch_->steps);
   if (!status.ok()) return status;
   const Size result = scratch_->steps.size();
   if (result != cell_size) {
     return {Errc::bad_data, "the transform makes " + text(result) + " (height x width) of this image of " +
-                                text(image.size()) + ", but the batch holds " + text(cell_size) +
+                                text(image) + ", but the batch holds " + text(cell_size) +
                                 ": end the transform with a size of its own (Resize((h, w)), CenterCrop, "
                                 "RandomResizedCrop)"};
   }
+  return {};
+} catch (const std::bad_alloc&) {
+  return {Errc::out_of_memory, "no memory for what the transform is to do"};
+}
+
+Region Transformer::needed() const { return scratch_->steps.needed(); }
+
+Status Transformer::run_prepared(RowSource& image, std::byte* cell) try {
   CellSink sink(plan_->writer(), cell);
-  return scratch_->runner.run(scratch_->steps, image, sink);
+  Status status = scratch_->runner.run(scratch_->steps, image, sink);
+  if (!status.ok()) return status;
+  for (const Erasure& erasure : scratch_->steps.erasures())
+    erase(erasure, plan_->writer(), scratch_->steps.size(), cell);
+  return status;
 } catch (const std::bad_alloc&) {
   return {Errc::out_of_memory,
           "no memory for the rows of an image of " + text(image.size()) + " in the transform"};

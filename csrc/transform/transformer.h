@@ -17,10 +17,18 @@ class Transformer {
  public:
   explicit Transformer(std::shared_ptr<const Plan> plan);
   ~Transformer();
+  Transformer(Transformer&&) noexcept;
 
   // `image` was opened; `cell` has room for plan.cell_bytes(cell_size). An image that the plan turns into another
   // size than cell_size gives Errc::bad_data naming both sizes.
   Status run(RowSource& image, const SampleKey& key, Size cell_size, std::byte* cell);
+
+  // The two halves of run(), for those who look at what will be read in between.
+  Status prepare(Size image, const SampleKey& key, Size cell_size);
+  // REQUIRES: prepare() succeeded. Empty: no pixel of the image shows.
+  Region needed() const;
+  // REQUIRES: prepare() succeeded, for an image of this size.
+  Status run_prepared(RowSource& image, std::byte* cell);
 
  private:
   struct Scratch;

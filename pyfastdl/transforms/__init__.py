@@ -1,33 +1,52 @@
 """Transforms that run on native threads. Names and arguments are torchvision's.
 
-A list of them (or a :class:`Compose`) goes to ``NativeLoader(transform=...)`` or ``ImageFolder(transform=...)``.
-They describe what is to be done; the native core does it, from the file to the finished batch.
+A list of them (or a :class:`Compose`) goes to ``NativeLoader(transform=...)`` or ``ImageFolder(transform=...)``; a
+list of such lists (or :class:`Views`) gives several views of each sample. They describe what is to be done; the native
+core does it, from the file to the finished batch.
 """
 
 from __future__ import annotations
 
 from pyfastdl.transforms import functional
-from pyfastdl.transforms.compose import Compose
-from pyfastdl.transforms.interpolation import InterpolationMode
-from pyfastdl.transforms.ops import (
+from pyfastdl.transforms.auto_augment import RandAugment, TrivialAugmentWide
+from pyfastdl.transforms.coloring import ColorJitter, Grayscale, RandomGrayscale
+from pyfastdl.transforms.compose import Compose, Views
+from pyfastdl.transforms.conversion import PILToTensor, ToDtype, ToImage, ToTensor
+from pyfastdl.transforms.geometry import (
     CenterCrop,
-    Normalize,
+    Pad,
+    RandomCrop,
     RandomHorizontalFlip,
     RandomResizedCrop,
+    RandomVerticalFlip,
     Resize,
-    ToTensor,
-    Transform,
 )
+from pyfastdl.transforms.interpolation import InterpolationMode
+from pyfastdl.transforms.transform import Transform
+from pyfastdl.transforms.values import Normalize, RandomErasing
 
 __all__ = [
     "CenterCrop",
+    "ColorJitter",
     "Compose",
+    "Grayscale",
     "InterpolationMode",
     "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RandAugment",
+    "RandomCrop",
+    "RandomErasing",
+    "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
+    "RandomVerticalFlip",
     "Resize",
+    "ToDtype",
+    "ToImage",
     "ToTensor",
     "Transform",
+    "TrivialAugmentWide",
+    "Views",
     "functional",
 ]

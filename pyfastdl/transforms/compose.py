@@ -1,4 +1,4 @@
-"""Compose: a list of transforms, and the random numbers that a sample would get."""
+"""Compose: a list of transforms, and the random numbers that a sample would get. Views: several of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from pyfastdl.transforms.ops import Normalize, Transform
+from pyfastdl.transforms.conversion import PILToTensor, ToDtype, ToImage, ToTensor
+from pyfastdl.transforms.transform import Transform
+from pyfastdl.transforms.values import Normalize, RandomErasing
 
 if TYPE_CHECKING:
     from pyfastdl._core import Plan
+
+
+__all__ = ["Compose", "Views"]
 
 
 class Compose:
@@ -35,9 +40,10 @@ class Compose:
         self.transforms = list(transforms)
         for transform in self.transforms:
             if not isinstance(transform, Transform):
+                hint = ": all elements of the list must be such, for views" if isinstance(transform, Compose) else ""
                 raise TypeError(
                     f"every transform must come from pyfastdl.transforms, got {transform!r} "
-                    f"({type(transform).__module__}.{type(transform).__qualname__})"
+                    f"({type(transform).__module__}.{type(transform).__qualname__}){hint}"
                 )
 
     def __repr__(self) -> str:
@@ -51,56 +57,151 @@ class Compose:
                 return transform.mean, transform.std
         return None
 
-    def plan(self, *, dtype: str = "float32", channels_last: bool = False, normalize: bool = True) -> Plan:
+    @property
+    def conversion(self) -> tuple[str, str]:
+        """What the transforms alone make of bytes: the dtype's name, and how bytes become floats, which is "divide"
+        (by 255), "multiply" (by 1/255) or "none"."""
+        dtype, scale = None, "divide"
+        for transform in self.transforms:
+            if isinstance(transform, (PILToTensor, ToImage)):
+                dtype = dtype or "uint8"
+            elif isinstance(transform, ToDtype):
+                if transform.name != "uint8" and dtype in (None, "uint8"):
+                    scale = "multiply" if transform.scale else "none"
+                dtype = transform.name if transform.name != "uint8" else dtype or "uint8"
+            elif isinstance(transform, (Normalize, RandomErasing, ToTensor)):
+                dtype = dtype or "float32"
+        return dtype or "float32", scale
+
+    def plan(self, *, dtype: str | None = None, channels_last: bool = False, normalize: bool = True) -> Plan:
         """The native plan of these transforms.
 
         Args:
-            dtype: what the pixels become: "float32", "float16", "bfloat16" or "uint8".
+            dtype: what the pixels become: "float32", "float16", "bfloat16" or "uint8"; None is what the transforms
+                alone make of them.
             channels_last: cells are (height, width, channel) in memory.
-            normalize: False leaves every Normalize out (it is then done elsewhere).
+            normalize: False leaves every Normalize out (it is then done elsewhere, on bytes).
+
+        Raises:
+            ValueError: for an order that has no meaning, or a dtype that does not go with the transforms.
         """
         from pyfastdl import _core
         from pyfastdl._pillow import pass_order
 
-        specs = [
-            spec
-            for transform in self.transforms
-            if (normalize or not isinstance(transform, Normalize)) and (spec := transform.spec()) is not None
-        ]
-        return _core.Plan(specs, dtype=dtype, channels_last=channels_last, pass_order=pass_order())
+        def make(transforms: list[Transform], dtype: str) -> Plan:
+            specs = [transform.spec() for transform in transforms]
+            return _core.Plan(specs, dtype=dtype, channels_last=channels_last, pass_order=pass_order())
+
+        if normalize:
+            return make(self.transforms, dtype or self.conversion[0])
+        make(self.transforms, self.conversion[0])  # for what it refuses
+        erasings = [transform for transform in self.transforms if isinstance(transform, RandomErasing)]
+        last = max(i for i, transform in enumerate(self.transforms) if isinstance(transform, Normalize))
+        if any(transform.value != (0.0, 0.0, 0.0) or transform in self.transforms[last:] for transform in erasings):
+            raise ValueError(
+                "with dtype=torch.uint8 Normalize runs on finished batches, and only RandomErasing(value=0) before it "
+                "can be done on the bytes: choose a float dtype"
+            )
+        return make([transform for transform in self.transforms if not isinstance(transform, Normalize)], "uint8")
 
     @functools.cached_property
     def _sampling_plan(self) -> Plan:
         return self.plan()
 
     def sample(
-        self, height: int, width: int, *, seed: int, epoch: int, index: int, occurrence: int = 0
+        self, height: int, width: int, *, seed: int, epoch: int, index: int, occurrence: int = 0, view: int = 0
     ) -> dict[str, Any]:
         """The random numbers that the sample ``index`` of an epoch gets, for an image of that size in pixels.
+
+        With them torchvision's functions do the same to the bit.
 
         Args:
             height, width: the image's size.
             seed, epoch, index: as the loader has them.
             occurrence: how many times the index came before in the epoch (samplers with replacement).
+            view: which view of the sample (see :class:`Views`); 0 for a loader of one view.
 
         Returns:
-            A dict with the keys of the random transforms that are present: ``top, left, height, width`` of the box
-            (RandomResizedCrop) and ``flip``.
+            A dict with the keys of the random transforms that are present. Where a key comes a second time it is
+            ``top_2`` and so on.
+
+            ===================== ===========================================================================
+            RandomResizedCrop     ``top, left, height, width`` of the box
+            RandomCrop            the same, in the padded image
+            RandomHorizontalFlip  ``flip``: whether it is done
+            RandomVerticalFlip    ``vflip``
+            RandomGrayscale       ``grayscale``
+            ColorJitter           ``order``: the four names in the order in which they are done; ``brightness, contrast,
+                                  saturation, hue``: the factor of each that has a range
+            RandAugment           ``ops``: a list of ``(name, magnitude)``, torchvision's names, the magnitude with its
+                                  sign
+            TrivialAugmentWide    the same, a list of one
+            RandomErasing         ``erase``: the box ``(top, left, height, width)``, or None; with ``value="random"``
+                                  also ``erase_noise``: what is written, float32 (3, height, width)
+            ===================== ===========================================================================
         """
-        return dict(self._sampling_plan.sample(height, width, seed, epoch, index, occurrence))
+        return dict(self._sampling_plan.sample(height, width, seed, epoch, index, occurrence, view))
 
 
-def as_compose(transform: Any) -> Compose:
-    """A Compose from what users pass as ``transform``: None, one transform, a list, or a Compose."""
+class Views:
+    """Several transforms of the same sample, each with random numbers of its own, as contrastive learning has them.
+
+    A loader then gives a tuple of image batches where it would have given one: ``for (a, b), labels in loader``. A
+    sample is read and decoded once for all its views. The views may differ in size.
+
+    Args:
+        transforms: a :class:`Compose`, or a list of transforms, a view. View 0 has the random numbers that a loader of
+            that view alone would have; those of the others are independent of it and of each other.
+
+    Raises:
+        ValueError: for no view at all.
+        TypeError: for something else than transforms.
+
+    Example:
+        >>> from pyfastdl import transforms as T
+        >>> large, small = [T.RandomResizedCrop(224)], [T.RandomResizedCrop(96)]
+        >>> len(T.Views([large, large, small, small, small, small]).transforms)
+        6
+    """
+
+    def __init__(self, transforms: Iterable[Compose | Iterable[Transform]]) -> None:
+        self.transforms = [
+            transform if isinstance(transform, Compose) else Compose(transform) for transform in transforms
+        ]
+        if not self.transforms:
+            raise ValueError("Views needs at least one transform")
+
+    def __repr__(self) -> str:
+        return f"Views({self.transforms!r})"
+
+    def sample(
+        self, height: int, width: int, *, seed: int, epoch: int, index: int, occurrence: int = 0
+    ) -> list[dict[str, Any]]:
+        """:meth:`Compose.sample` of each view."""
+        return [
+            transform.sample(height, width, seed=seed, epoch=epoch, index=index, occurrence=occurrence, view=view)
+            for view, transform in enumerate(self.transforms)
+        ]
+
+
+def as_transform(transform: Any) -> Compose | Views:
+    """What users pass as ``transform``: None, one transform, a list, a Compose; or Views, or a list of lists."""
     if transform is None:
         return Compose([])
-    if isinstance(transform, Compose):
+    if isinstance(transform, (Compose, Views)):
         return transform
     if isinstance(transform, Transform):
         return Compose([transform])
     if isinstance(transform, (list, tuple)):
+        if transform and all(isinstance(view, (Compose, list, tuple)) for view in transform):
+            return Views(transform)
         return Compose(transform)
     raise TypeError(
         f"transform must be a list of pyfastdl.transforms (or a Compose of them), got {transform!r} "
         f"({type(transform).__module__}.{type(transform).__qualname__})"
     )
+
+
+def views_of(transform: Compose | Views) -> list[Compose]:
+    """Each view's transforms; one where there are no Views."""
+    return transform.transforms if isinstance(transform, Views) else [transform]

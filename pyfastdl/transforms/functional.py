@@ -1,4 +1,7 @@
-"""Single operations on single images."""
+"""Single operations on single images: torchvision's names and arguments, bit-equal to what it does to PIL images.
+
+Images are uint8 arrays (height, width, 3); every function gives a new one and leaves its argument alone.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,45 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyfastdl.transforms.color import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+    adjust_sharpness,
+    autocontrast,
+    equalize,
+    invert,
+    posterize,
+    rgb_to_grayscale,
+    solarize,
+)
 from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
-from pyfastdl.transforms.ops import _pair, _side
+from pyfastdl.transforms.transform import pair, side
+from pyfastdl.transforms.warping import affine, hflip, rotate, vflip
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["resized_crop"]
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "affine",
+    "autocontrast",
+    "equalize",
+    "hflip",
+    "invert",
+    "posterize",
+    "resized_crop",
+    "rgb_to_grayscale",
+    "rotate",
+    "solarize",
+    "vflip",
+]
 
 
 def resized_crop(
@@ -53,7 +87,7 @@ def resized_crop(
     from pyfastdl._pillow import pass_order
     from pyfastdl.images import decoded, read_source
 
-    box = (int(top), int(left), _side(height, "resized_crop: height"), _side(width, "resized_crop: width"))
+    box = (int(top), int(left), side(height, "resized_crop: height"), side(width, "resized_crop: width"))
     out = _output_size(size, box[2], box[3])
     arguments = (*box, out, filter_name(interpolation), pass_order())
     if not isinstance(src, np.ndarray):
@@ -71,8 +105,8 @@ def resized_crop(
 
 def _output_size(size: int | Sequence[int], height: int, width: int) -> tuple[int, int]:
     if isinstance(size, Sequence) and len(size) == 2:
-        return _pair(size, "resized_crop: size")
-    shorter = _pair(size, "resized_crop: size")[0]
+        return pair(size, "resized_crop: size")
+    shorter = pair(size, "resized_crop: size")[0]
     # torchvision's rule: the longer side is cut to an integer, not rounded.
     if height <= width:
         return shorter, max(1, int(shorter * width / height))

@@ -123,5 +123,53 @@ TEST(SampleRandom, BelowTakesNumbersOfMoreThan32Bits) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(random.below(1), 0u);
 }
 
+// Pinned, as the others are: a seed means these numbers.
+TEST(SampleRandom, AViewHasAKeyOfItsOwn) {
+  const auto first = [](const SampleKey& key, Domain domain = Domain::transform) {
+    return SampleRandom(key, domain).next();
+  };
+  const SampleKey key{.seed = 0x0123456789ABCDEF, .epoch = 7, .index = 0x123456789ABC, .occurrence = 3};
+  SampleKey second = key;
+  second.view = 1;
+  // The block at (domain 3, view, 0, 0) under the seed's key is the view's key.
+  const auto block = philox4x32_10({3u << 12, 1, 0, 0}, {0x89ABCDEF, 0x01234567});
+  SampleKey derived = key;
+  derived.seed = std::uint64_t{block[1]} << 32 | block[0];
+  EXPECT_EQ(first(second), first(derived));
+  std::set<std::uint32_t> seen;
+  for (std::uint32_t view = 0; view < 1000; ++view) {
+    second.view = view;
+    seen.insert(first(second));
+  }
+  EXPECT_EQ(seen.size(), 1000u);
+  EXPECT_EQ(seen.count(first(key)), 1u);
+}
+
+TEST(NormalNoise, IsAFunctionOfKeyAndPlace) {
+  std::array<float, 10> at_once, in_parts;
+  NormalNoise(7).fill(at_once.data(), 10);
+  NormalNoise noise(7);
+  for (std::size_t begin = 0, count = 1; begin < 10; begin += count, ++count)
+    noise.fill(in_parts.data() + begin, count);
+  EXPECT_EQ(at_once, in_parts);
+  NormalNoise(8).fill(in_parts.data(), 10);
+  EXPECT_NE(at_once, in_parts);
+}
+
+TEST(NormalNoise, HasTheMomentsOfTheNormalDistribution) {
+  constexpr int kCount = 200000;
+  std::vector<float> values(kCount);
+  NormalNoise(1).fill(values.data(), values.size());
+  double moments[5] = {};
+  for (const float x : values) {
+    ASSERT_TRUE(std::isfinite(x));
+    for (int k = 1; k <= 4; ++k) moments[k] += std::pow(x, k) / kCount;
+  }
+  EXPECT_NEAR(moments[1], 0, 0.01);
+  EXPECT_NEAR(moments[2], 1, 0.02);
+  EXPECT_NEAR(moments[3], 0, 0.04);
+  EXPECT_NEAR(moments[4], 3, 0.15);
+}
+
 }  // namespace
 }  // namespace pyfastdl

@@ -47,10 +47,10 @@ class Dataset {
     config.targets = targets_;
     PixelFormat bytes;
     bytes.dtype = DType::uint8;
-    config.plan = std::make_shared<Plan>(
-        std::vector<Op>{RandomResizedCrop{.size = {kSide, kSide}}, RandomHorizontalFlip{}},
-        PassOrder::horizontal_first, bytes);
-    config.cell_size = {kSide, kSide};
+    config.views = {{std::make_shared<Plan>(
+                         std::vector<Op>{RandomResizedCrop{.size = {kSide, kSide}}, RandomHorizontalFlip{}},
+                         PassOrder::horizontal_first, bytes),
+                     {kSide, kSide}}};
     config.batch_size = batch_size;
     config.prefetch = prefetch;
     config.decode_threads = threads;

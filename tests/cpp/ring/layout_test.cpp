@@ -71,14 +71,14 @@ TEST(RingLayout, OffsetsAreThoseOfFormatMd) {
   EXPECT_EQ(offsetof(SegmentIdentity, slots), 24u);
   EXPECT_EQ(offsetof(SegmentIdentity, cells_per_slot), 28u);
   EXPECT_EQ(offsetof(SegmentIdentity, bytes_per_cell), 32u);
-  EXPECT_EQ(offsetof(SegmentIdentity, owner), 96u);
-  EXPECT_EQ(offsetof(SegmentHeader, closing), 128u);
-  EXPECT_EQ(offsetof(SegmentHeader, head), 192u);
-  EXPECT_EQ(offsetof(SegmentHeader, cursor), 256u);
-  EXPECT_EQ(offsetof(SegmentHeader, opened), 320u);
-  EXPECT_EQ(offsetof(SegmentHeader, settled), 448u);
-  EXPECT_EQ(offsetof(SegmentHeader, attached), 576u);
-  EXPECT_EQ(offsetof(SegmentHeader, producers), 640u);
+  EXPECT_EQ(offsetof(SegmentIdentity, owner), 288u);
+  EXPECT_EQ(offsetof(SegmentHeader, closing), 320u);
+  EXPECT_EQ(offsetof(SegmentHeader, head), 384u);
+  EXPECT_EQ(offsetof(SegmentHeader, cursor), 448u);
+  EXPECT_EQ(offsetof(SegmentHeader, opened), 512u);
+  EXPECT_EQ(offsetof(SegmentHeader, settled), 640u);
+  EXPECT_EQ(offsetof(SegmentHeader, attached), 768u);
+  EXPECT_EQ(offsetof(SegmentHeader, producers), 832u);
   EXPECT_EQ(offsetof(SlotHeader, seed), 8u);
   EXPECT_EQ(offsetof(SlotHeader, epoch), 16u);
   EXPECT_EQ(offsetof(SlotHeader, cell_count), 20u);
@@ -86,8 +86,8 @@ TEST(RingLayout, OffsetsAreThoseOfFormatMd) {
   EXPECT_EQ(offsetof(CellHeader, occurrence), 16u);
 
   const RingLayout layout = RingLayout::of({3, 5, {{1000}, {8}, {20000}}});
-  EXPECT_EQ(layout.order_offset, 2688u);
-  EXPECT_EQ(layout.slots_offset, 2752u);
+  EXPECT_EQ(layout.order_offset, 2880u);
+  EXPECT_EQ(layout.slots_offset, 2944u);
   EXPECT_EQ(layout.slot_stride, 256u);
   EXPECT_EQ(layout.data_offset, 4096u);
   EXPECT_EQ(layout.field_offset[0], 0u);
@@ -112,7 +112,7 @@ TEST(RingLayout, RefusesSpecsOutOfRangeInWords) {
   EXPECT_NE(message_for({1, 0, {{1}}}).find("cells per slot, got 0"), std::string::npos);
   EXPECT_NE(message_for({1, kMaxCells + 1, {{1}}}).find("cells per slot"), std::string::npos);
   EXPECT_NE(message_for({1, 1, {}}).find("fields, got 0"), std::string::npos);
-  EXPECT_NE(message_for({1, 1, std::vector<FieldSpec>(9, FieldSpec{1})}).find("fields, got 9"),
+  EXPECT_NE(message_for({1, 1, std::vector<FieldSpec>(33, FieldSpec{1})}).find("fields, got 33"),
             std::string::npos);
   EXPECT_NE(message_for({1, 1, {{0}}}).find("bytes per cell and field, got 0"), std::string::npos);
   EXPECT_NE(message_for({1, 1, {{~0ull}}}).find("bytes per cell and field"), std::string::npos);

@@ -102,8 +102,8 @@ TEST(Segment, AttachRefusesWhatWasDamaged) {
             std::string::npos);
   EXPECT_NE(refusal(sealed(good.substr(0, 80)).get()).find("the file has 80 bytes"), std::string::npos);
   EXPECT_NE(refusal(sealed(good + good).get()).find("sizes don't fit"), std::string::npos);
-  EXPECT_NE(damaged(offsetof(SegmentIdentity, version), 2u).find("version 2, not 1"), std::string::npos);
-  EXPECT_NE(damaged(offsetof(SegmentIdentity, field_count), 9u).find("damaged"), std::string::npos);
+  EXPECT_NE(damaged(offsetof(SegmentIdentity, version), 3u).find("version 3, not 2"), std::string::npos);
+  EXPECT_NE(damaged(offsetof(SegmentIdentity, field_count), 33u).find("damaged"), std::string::npos);
   EXPECT_NE(damaged(offsetof(SegmentIdentity, field_count), 0u).find("damaged"), std::string::npos);
   EXPECT_NE(damaged(offsetof(SegmentIdentity, slots), 0u).find("damaged"), std::string::npos);
   EXPECT_NE(damaged(offsetof(SegmentIdentity, slots), 4000u).find("sizes don't fit"), std::string::npos);

@@ -16,6 +16,13 @@
 
 namespace pyfastdl::testing {
 
+// Tests that look at very many values look at fewer when they run slowly.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // RGB, three bytes a pixel, rows one after another.
 struct RgbImage {
   Size size;
