@@ -6,6 +6,15 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from pyfastdl._arguments import (
+    MAX_EPOCH,
+    MAX_INDEX,
+    MAX_OCCURRENCE,
+    MAX_POSITION,
+    integer,
+    integer_in,
+    seed_bits,
+)
 from pyfastdl.transforms.ops import Normalize, Transform
 
 if TYPE_CHECKING:
@@ -86,8 +95,22 @@ class Compose:
         Returns:
             A dict with the keys of the random transforms that are present: ``top, left, height, width`` of the box
             (RandomResizedCrop) and ``flip``.
+
+        Raises:
+            TypeError: for anything but ints.
+            ValueError: for ints outside their range: sides from 1, epochs and occurrences below 2**32, indices below
+                2**48. Of a seed the lowest 64 bits count.
         """
-        return dict(self._sampling_plan.sample(height, width, seed, epoch, index, occurrence))
+        return dict(
+            self._sampling_plan.sample(
+                integer_in("height", height, 1, MAX_POSITION),
+                integer_in("width", width, 1, MAX_POSITION),
+                seed_bits(integer("seed", seed)),
+                integer_in("epoch", epoch, 0, MAX_EPOCH),
+                integer_in("index", index, 0, MAX_INDEX),
+                integer_in("occurrence", occurrence, 0, MAX_OCCURRENCE),
+            )
+        )
 
 
 def as_compose(transform: Any) -> Compose:

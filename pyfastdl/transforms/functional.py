@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyfastdl._arguments import MAX_SIDE, integer_in
 from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
-from pyfastdl.transforms.ops import _pair, _side
+from pyfastdl.transforms.ops import _is_sequence, _pair, _side
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +54,9 @@ def resized_crop(
     from pyfastdl._pillow import pass_order
     from pyfastdl.images import decoded, read_source
 
-    box = (int(top), int(left), _side(height, "resized_crop: height"), _side(width, "resized_crop: width"))
+    top = integer_in("resized_crop: top", top, -MAX_SIDE, MAX_SIDE)
+    left = integer_in("resized_crop: left", left, -MAX_SIDE, MAX_SIDE)
+    box = (top, left, _side(height, "resized_crop: height"), _side(width, "resized_crop: width"))
     out = _output_size(size, box[2], box[3])
     arguments = (*box, out, filter_name(interpolation), pass_order())
     if not isinstance(src, np.ndarray):
@@ -70,10 +73,10 @@ def resized_crop(
 
 
 def _output_size(size: int | Sequence[int], height: int, width: int) -> tuple[int, int]:
-    if isinstance(size, Sequence) and len(size) == 2:
+    if _is_sequence(size) and len(size) == 2:
         return _pair(size, "resized_crop: size")
     shorter = _pair(size, "resized_crop: size")[0]
     # torchvision's rule: the longer side is cut to an integer, not rounded.
     if height <= width:
-        return shorter, max(1, int(shorter * width / height))
-    return max(1, int(shorter * height / width)), shorter
+        return _pair((shorter, max(1, int(shorter * width / height))), "resized_crop: the result's sides")
+    return _pair((max(1, int(shorter * height / width)), shorter), "resized_crop: the result's sides")
