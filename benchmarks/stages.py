@@ -3,8 +3,8 @@
     make stages DATA=photographs/
 
 The parts are told apart by doing less and less of the work for the same crops (cpp/stages.cpp), in CPU time: no
-profiler is needed. Sizes are made from the given photographs by Pillow (quality 90). The result is one JSON file, of which
-report.py makes tables.
+profiler is needed. Sizes are made from the given photographs by Pillow (quality 90). The result is one JSON
+file, of which report.py makes tables.
 """
 
 from __future__ import annotations

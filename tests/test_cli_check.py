@@ -154,7 +154,11 @@ def test_what_one_side_refuses_is_a_finding(mixed, capsys, monkeypatch):
     cut = mixed / "cut.png"
     cut.write_bytes((mixed / "a.png").read_bytes()[:-60])
     decode = _core.decode
-    monkeypatch.setattr(_core, "decode", lambda data: np.zeros((40, 30, 3), np.uint8) if len(data) == cut.stat().st_size else decode(data))  # noqa: E501
+    monkeypatch.setattr(
+        _core,
+        "decode",
+        lambda data: np.zeros((40, 30, 3), np.uint8) if len(data) == cut.stat().st_size else decode(data),
+    )
     status, out, _ = check(capsys, mixed)
     assert status == 1
     assert f"refused by the reference alone: {cut}" in out

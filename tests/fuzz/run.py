@@ -1,6 +1,7 @@
 """Runs every fuzz target for a while, and sums up.
 
-A finding (a crash, a hang, too much memory, output on stderr, a wrong result) is kept as a file that the target takes as its argument, and the exit status is 1.
+A finding (a crash, a hang, too much memory, output on stderr, a wrong result) is kept as a file
+that the target takes as its argument, and the exit status is 1.
 
     python tests/fuzz/run.py build/fuzz/tests/fuzz build/fuzz/runs --seconds 20 [TARGET ...]
 """
