@@ -25,7 +25,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("runs", type=Path, help="where seeds, corpora, logs and findings go")
     parser.add_argument("targets", nargs="*", help="names without fuzz_ (default: all)")
     parser.add_argument("--seconds", type=int, default=20, help="a target")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def fuzz(program: Path, name: str, runs: Path, seconds: int) -> tuple[str, bool]:
