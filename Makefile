@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV ?= .venv
 DATA ?=
 ARGS ?=
+FUZZ_SECONDS ?= 20
+PILLOW ?= 12.1 12.3 13
 
 BIN := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin
 PIP := "$(BIN)/python" -m pip --disable-pip-version-check
@@ -20,7 +22,7 @@ CYTHON_SOURCES = find pyfastdl -name '*.pyx' -o -name '*.pxd'
 # Native modules are those with a stub of their own name.
 STUBBED := $(patsubst pyfastdl/%.pyi,pyfastdl.%,$(wildcard pyfastdl/_*.pyi))
 
-.PHONY: help setup demo test test-cpp test-python lint format asan tsan bench clean
+.PHONY: help setup demo test test-cpp test-python lint format asan tsan fuzz test-pillow bench stages clean
 .DELETE_ON_ERROR:
 
 help:
@@ -30,6 +32,9 @@ help:
 	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan     the C++ tests under the thread sanitizer'
 	@echo 'make bench    loaders side by side on the photographs in DATA (or on made ones)'
+	@echo 'make stages   where the time of one image goes, on the photographs in DATA'
+	@echo 'make fuzz     fuzzers under sanitizers, FUZZ_SECONDS=20 each (needs clang)'
+	@echo 'make test-pillow  the exactness tests against other Pillows, PILLOW="12.1 12.3 13" (needs the network)'
 	@echo 'make setup    only what the others need: system packages, $(VENV), the package in it'
 	@echo 'make clean    remove $(VENV), build/ and caches'
 
@@ -93,6 +98,23 @@ bench: $(VENV)/.group-bench $(VENV)/.package
 	$(CONFIGURE) release -B build/bench -DPYFASTDL_TESTS=OFF -DPYFASTDL_BENCHMARKS=ON
 	$(CMAKE) --build build/bench --target jpeg_turbo
 	"$(BIN)/python" benchmarks/run.py $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+stages: $(VENV)/.group-bench $(VENV)/.package
+	@test -n "$(DATA)" || { echo 'make stages: name a folder of photographs: make stages DATA=folder' >&2; exit 1; }
+	$(CONFIGURE) release -B build/bench -DPYFASTDL_TESTS=OFF -DPYFASTDL_BENCHMARKS=ON
+	$(CMAKE) --build build/bench --target stages
+	"$(BIN)/python" benchmarks/stages.py --data "$(DATA)" $(ARGS)
+
+# The corpus stays in build/, so that the next run starts where this one ended.
+fuzz: $(VENV)/.build
+	sh tools/need-clang
+	$(CONFIGURE) fuzz
+	$(CMAKE) --build --preset fuzz
+	"$(BIN)/python" tests/fuzz/run.py build/fuzz/tests/fuzz build/fuzz/runs --seconds $(FUZZ_SECONDS) $(ARGS)
+
+# Not a part of `make test`: it fetches other versions of Pillow.
+test-pillow: $(VENV)/.group-test $(VENV)/.package
+	sh tools/test-pillow "$(BIN)/python" $(PILLOW)
 
 clean:
 	rm -rf "$(VENV)" build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

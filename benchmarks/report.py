@@ -1,4 +1,4 @@
-"""A Markdown table from the JSON of run.py; --into puts it between the markers of a document.
+"""Markdown tables from the JSON of run.py or stages.py; --into puts them between the markers of a document.
 
 python benchmarks/report.py benchmarks/results/20250101-120000.json --into README.md
 """
@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 from statistics import median
 
-BEGIN = "<!-- benchmark: begin (python benchmarks/report.py RESULT.json --into THIS FILE) -->"
-END = "<!-- benchmark: end -->"
+from stage_tables import tables as stage_tables
+
+BEGIN = "<!-- {kind}: begin (python benchmarks/report.py RESULT.json --into THIS FILE) -->"
+END = "<!-- {kind}: end -->"
 
 TITLES = {
     "ours": "**pyfastdl.NativeLoader**",
@@ -25,6 +27,15 @@ TITLES = {
 
 
 def table(result: dict) -> str:
+    return stage_tables(result) if kind_of(result) == "stages" else _loaders(result)
+
+
+def kind_of(result: dict) -> str:
+    """What a document's markers are called for it."""
+    return result.get("kind", "benchmark")
+
+
+def _loaders(result: dict) -> str:
     by_contestant: dict[tuple[str, int], list[dict]] = {}
     for run in result["runs"]:
         by_contestant.setdefault((run["contestant"], run["workers"]), []).append(run)
@@ -85,12 +96,13 @@ def _conditions(result: dict) -> str:
     return text
 
 
-def insert(document: str, text: str) -> str:
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def insert(document: str, kind: str, text: str) -> str:
+    opening, closing = BEGIN.format(kind=kind), END.format(kind=kind)
+    before, begin, rest = document.partition(opening)
+    _, end, after = rest.partition(closing)
     if not (begin and end):
-        raise ValueError(f"it needs a line {BEGIN!r} and, after it, a line {END!r}")
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+        raise ValueError(f"it needs a line {opening!r} and, after it, a line {closing!r}")
+    return f"{before}{opening}\n{text}\n{closing}{after}"
 
 
 def main() -> int:
@@ -98,12 +110,13 @@ def main() -> int:
     parser.add_argument("result", type=Path)
     parser.add_argument("--into", type=Path, help="the document to change (default: print)")
     arguments = parser.parse_args()
-    text = table(json.loads(arguments.result.read_text()))
+    result = json.loads(arguments.result.read_text())
+    text = table(result)
     if arguments.into is None:
         print(text)
         return 0
     try:
-        arguments.into.write_text(insert(arguments.into.read_text(), text))
+        arguments.into.write_text(insert(arguments.into.read_text(), kind_of(result), text))
     except ValueError as error:
         print(f"{arguments.into}: {error}", file=sys.stderr)
         return 1

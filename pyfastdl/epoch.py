@@ -43,6 +43,7 @@ class Epoch:
         self._lock = threading.Lock()  # one thread at a time opens batches and takes one
         self._owner: int | None = None  # that thread
         self._closing = False  # close() was called meanwhile
+        self._cut_short = ""  # why no more batches come, where some are missing
         self._fault: Exception | None = None  # of the sampler: raised when the batches before it are handed over
         self._seed = seed
         self._epoch = epoch
@@ -85,17 +86,19 @@ class Epoch:
         if self._closing:
             self._finish()
         if self._pipeline is None:
+            if self._cut_short:
+                raise LoaderError(self._cut_short)
             raise StopIteration
         try:
             capsules = self._next_capsules()
-        except LoaderError:
-            self._abandon()
+        except LoaderError as error:
+            self._abandon(str(error))
             raise
         finally:
             self._collect_errors()
             self._latest = time.monotonic()
         if capsules is None:
-            self._finish()
+            self._give_back()
             if not self._handed_over and self._failed:
                 raise LoaderError(
                     f"not one of {self._failed} samples could be loaded; the first is "
@@ -107,7 +110,8 @@ class Epoch:
         return self._loader._staging([torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules])
 
     def close(self) -> None:
-        """Ends the epoch here. May be called again; a thread that waits for a batch gets a LoaderError."""
+        """Ends the epoch here. May be called again; a thread that waits for a batch gets a LoaderError, and so does
+        whoever asks for another one, unless all were handed over: half an epoch must not look like a whole one."""
         if self._pid != os.getpid():
             self._pipeline = None
         elif self._owner != threading.get_ident() and self._lock.acquire(blocking=False):
@@ -120,7 +124,18 @@ class Epoch:
             self._closing = True
 
     def _finish(self) -> None:
-        """The pipeline goes back to the loader. REQUIRES: nobody else uses it."""
+        """Ends the epoch, wherever it is. REQUIRES: nobody else uses it."""
+        if self._pipeline is not None:
+            if not self._is_complete(self._pipeline):
+                self._cut_short = "the epoch was closed before its last batch: start another with iter(loader)"
+            self._give_back()
+
+    def _is_complete(self, pipeline: Pipeline) -> bool:
+        """Whether every batch was handed over."""
+        return self._exhausted and self._fault is None and self._waiting is None and pipeline.open_batches() == 0
+
+    def _give_back(self) -> None:
+        """The pipeline goes back to the loader."""
         pipeline = self._release()
         if pipeline is not None:
             self._loader._last_stats = self.stats()
@@ -193,8 +208,9 @@ class Epoch:
             self._pipeline = None
         return pipeline
 
-    def _abandon(self) -> None:
+    def _abandon(self, why: str) -> None:
         """The pipeline timed out or broke: it isn't used again."""
+        self._cut_short = why
         pipeline = self._release()
         if pipeline is not None:
             self._loader._last_stats = self.stats()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 import os
 import warnings
 import weakref
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import torch
 
 from pyfastdl import _core
+from pyfastdl._arguments import MAX_COUNT, MAX_EPOCH, flag, integer, integer_in, one_of, refuse_others
 from pyfastdl._pipeline import Pipeline
 from pyfastdl.epoch import Epoch
 from pyfastdl.errors import LoaderError, SampleError
@@ -123,19 +123,21 @@ class NativeLoader:
         prefetch_factor: int = 4,
         generator: torch.Generator | None = None,
         timeout: float = 0,
+        **others: NoReturn,
     ) -> None:
+        refuse_others("NativeLoader", others)
         self._closed = False
         self._idle: list[Pipeline] = []  # at most one; a list, because its pop() is atomic
         self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._pid = os.getpid()
 
         self.num_workers = _workers(num_workers)
-        self.on_error = _one_of("on_error", on_error, ("raise", "replace", "skip"))
-        self.prefetch_factor = _positive_int("prefetch_factor", prefetch_factor)
+        self.on_error = one_of("on_error", on_error, ("raise", "replace", "skip"))
+        self.prefetch_factor = integer_in("prefetch_factor", prefetch_factor, 1, MAX_COUNT)
         if not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0:
             raise ValueError(f"timeout must be a number of seconds, 0 or more, got {timeout!r}")
         self.timeout = float(timeout)
-        self.seed = None if seed is None else _integer("seed", seed)
+        self.seed = None if seed is None else integer("seed", seed)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise TypeError(f"generator must be a torch.Generator, got {generator!r}")
         self.generator = generator
@@ -166,20 +168,20 @@ class NativeLoader:
             warnings.warn(note, stacklevel=2)
         _check_sampler(sampler)
         _check_sampler(batch_sampler)
+        self.batch_size = integer_in("batch_size", batch_size, 1, MAX_COUNT)
+        self.drop_last = flag("drop_last", drop_last)
         self._batches = make_batch_source(
             len(self.dataset.paths),
-            batch_size=batch_size,
-            shuffle=shuffle,
+            batch_size=self.batch_size,
+            shuffle=flag("shuffle", shuffle),
             sampler=sampler,
             batch_sampler=batch_sampler,
-            drop_last=drop_last,
+            drop_last=self.drop_last,
         )
-        self.batch_size = batch_size
-        self.drop_last = drop_last
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self._targets = None if self.dataset.target_array is None else _core.Targets(self.dataset.target_array)
-        self._return_index = return_index
+        self._return_index = flag("return_index", return_index)
         self._cell_sizes = [plan.static_output_size() for plan in self._plans]  # None: as the first image's
 
         self._next_epoch = 0
@@ -200,6 +202,8 @@ class NativeLoader:
             raise LoaderError("the loader was closed: make a new one")
         self._leave_parent()
         epoch = self._next_epoch
+        if epoch > MAX_EPOCH:
+            raise ValueError(f"epoch {MAX_EPOCH} is the last one that has random numbers of its own: set_epoch(0)")
         seed = self.seed
         if seed is None:
             # One draw, as torch's DataLoader draws its base seed.
@@ -213,10 +217,8 @@ class NativeLoader:
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` starts this epoch, and the ones after it count on from there. A sampler that has a
         ``set_epoch`` (DistributedSampler) is told too."""
-        if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**32:
-            raise ValueError(f"epoch must be an int from 0 to 2**32 - 1, got {epoch!r}")
-        self._next_epoch = epoch
-        self._batches.set_epoch(epoch)
+        self._next_epoch = integer_in("epoch", epoch, 0, MAX_EPOCH)
+        self._batches.set_epoch(self._next_epoch)
 
     # -- what happened
 
@@ -322,31 +324,14 @@ class NativeLoader:
 
 
 def _workers(num_workers: Any) -> int:
-    if num_workers == "auto":
+    if isinstance(num_workers, str) and num_workers == "auto":
         return _core.granted_cpus()
-    if isinstance(num_workers, bool) or not isinstance(num_workers, int):
-        raise TypeError(f'num_workers must be "auto" or an int, got {num_workers!r}')
-    if num_workers < 1:
-        raise ValueError(
-            f'num_workers must be "auto" or at least 1, got {num_workers}: NativeLoader decodes on threads of its own'
-        )
-    return num_workers
-
-
-def _integer(name: str, value: Any) -> int:
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)  # numpy's integers too
-    except TypeError:
-        pass
-    raise TypeError(f"{name} must be an int, got {value!r}")
-
-
-def _positive_int(name: str, value: Any) -> int:
-    number = _integer(name, value)
+    number = integer('num_workers (or "auto")', num_workers)
     if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return number
+        raise ValueError(
+            f'num_workers must be "auto" or at least 1, got {number}: NativeLoader decodes on threads of its own'
+        )
+    return integer_in("num_workers", number, 1, MAX_COUNT)
 
 
 def _check_sampler(sampler: Any) -> None:
@@ -358,9 +343,3 @@ def _check_sampler(sampler: Any) -> None:
                     "the sampler was made over a NativeLoader, whose length is its number of batches: "
                     "make it over the loader's .dataset, or over range(number of files)"
                 )
-
-
-def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    return str(value)

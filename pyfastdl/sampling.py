@@ -135,10 +135,6 @@ def make_batch_source(
     Raises:
         ValueError: for arguments that exclude each other.
     """
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int):
-        raise TypeError(f"batch_size must be an int, got {batch_size!r}")
-    if batch_size <= 0:
-        raise ValueError(f"batch_size must be a positive integer, got {batch_size}")
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle: leave shuffle out")
     if batch_sampler is not None:

@@ -54,6 +54,27 @@ def test_measures_and_reports(image_folder, tmp_path):
         assert "Not measured: dali." in text
 
 
+def test_stages_become_tables(tmp_path):
+    image = {"height": 300, "width": 400, "bytes": 50_000, "share": 0.5}
+    image |= {"read": 20.0, "full": 2200.0, "entropy": 900.0, "floor": 1700.0, "decode": 1800.0}
+    image |= {"resize": 250.0, "transform": 290.0, "all": 2080.0}
+    machine = {"cpu": "c", "cpus": 1, "architecture": "a", "kernel": "k", "python": "p"}
+    result = {"kind": "stages", "date": "d", "machine": machine, "repeats": 5, "crops": 4, "photographs": [image]}
+    result |= {"by_share": {"0.08": [image]}, "by_megapixels": {"12.0": [image, image]}}
+    file, document = tmp_path / "stages.json", tmp_path / "README.md"
+    file.write_text(json.dumps(result))
+    shutil.copy(BENCHMARKS / "README.md", document)
+    before = document.read_text()
+    assert run("report.py", file, "--into", document).returncode == 0
+    text = document.read_text()
+    assert "| all | 2100 | 100% |" in text
+    assert "| resize | 250 | 12% |" in text
+    assert "| 12.0 | 20 | 1800 | 250 | 40 | 2100 | 1700 | 1.06 | 2200 | 476 |" in text
+    # The other table stays as it was.
+    start = before.index("<!-- benchmark: begin")
+    assert before[start : before.index("<!-- benchmark: end")] in text
+
+
 def test_a_document_without_markers_is_refused(tmp_path):
     result = tmp_path / "result.json"
     machine = {"cpu": "c", "cpus": 1, "architecture": "a", "kernel": "k", "python": "p"}

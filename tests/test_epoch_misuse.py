@@ -50,6 +50,40 @@ def test_closing_it_under_another_threads_next_leaves_the_following_epoch_whole(
         thread.join()
 
 
+@pytest.mark.parametrize("close", [lambda loader, epoch: loader.close(), lambda loader, epoch: epoch.close()])
+def test_half_an_epoch_does_not_look_like_a_whole_one(files, close):
+    loader = pyfastdl.NativeLoader(files, 4, transform=TRANSFORM)
+    epoch = iter(loader)
+    next(epoch)
+    close(loader, epoch)
+    for _ in range(2):
+        with pytest.raises(pyfastdl.LoaderError, match="closed before its last batch"):
+            next(epoch)
+
+
+@pytest.mark.parametrize("seen", [4, 5])  # the last batch; the last batch and the end after it
+def test_closing_after_the_last_batch_is_an_end(files, seen):
+    loader = pyfastdl.NativeLoader(files, 4, transform=TRANSFORM)
+    epoch = iter(loader)
+    assert len([batch for batch, _ in zip(epoch, range(seen), strict=False)]) == 4
+    loader.close()
+    assert list(epoch) == []
+
+
+def test_an_epoch_that_timed_out_stays_ended(bitmaps, monkeypatch):
+    release = threading.Event()
+    decode = fallback.decode_rgb
+    monkeypatch.setattr(fallback, "decode_rgb", lambda data: release.wait() and decode(data))
+    epoch = iter(pyfastdl.NativeLoader(bitmaps, 2, transform=TRANSFORM, timeout=0.2))
+    try:
+        for _ in range(2):
+            with pytest.raises(pyfastdl.LoaderError, match="no batch within timeout"):
+                next(epoch)
+            release.set()  # too late
+    finally:
+        release.set()
+
+
 def test_starts_and_ends_in_many_threads_give_whole_epochs(files):
     loader = pyfastdl.NativeLoader(files, 4, transform=TRANSFORM, return_index=True, num_workers=2)
     wrong = []
@@ -238,5 +272,6 @@ def test_batches_before_a_close_stay_valid(files):
     batch = next(epoch)
     copy = batch.clone()
     epoch.close()
-    assert list(epoch) == []
+    with pytest.raises(pyfastdl.LoaderError):
+        next(epoch)
     assert torch.equal(batch, copy)

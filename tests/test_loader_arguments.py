@@ -44,6 +44,24 @@ def indices(loader):
         ({"transform": 3}, TypeError, "transform must be a list"),
         ({"transform": [T.Normalize(0.5, 0.5), T.Resize((3, 3))]}, ValueError, "(?i)normalize"),
         ({"targets": [1, 2]}, ValueError, "targets"),
+        ({"shuffle": "yes"}, TypeError, "shuffle must be True or False, got 'yes'"),
+        ({"drop_last": [1]}, TypeError, "drop_last"),
+        ({"return_index": 2}, TypeError, "return_index"),
+        ({"batch_size": 2**31}, ValueError, "batch_size must be at most 2147483647, got 2147483648"),
+        ({"batch_size": np.int64(2**32)}, ValueError, "batch_size must be at most"),
+        ({"num_workers": 2**31}, ValueError, "num_workers must be at most"),
+        ({"num_workers": 2**70}, ValueError, "num_workers must be at most"),
+        ({"prefetch_factor": 2**32}, ValueError, "prefetch_factor must be at most"),
+        ({"on_error": ["skip"]}, ValueError, "on_error"),
+        ({"no_such_thing": 1}, TypeError, "NativeLoader got an unexpected keyword argument 'no_such_thing'"),
+        # Arguments of torch's DataLoader: each is told what to do instead.
+        ({"pin_memory": True}, TypeError, "no argument 'pin_memory'.*device='cuda'"),
+        ({"pin_memory_device": "cuda:1"}, TypeError, "device='cuda:1'"),
+        ({"collate_fn": list}, TypeError, "collate_fn.*targets as vectors"),
+        ({"worker_init_fn": print}, TypeError, "worker_init_fn.*seed="),
+        ({"persistent_workers": True}, TypeError, "persistent_workers.*as long as the loader"),
+        ({"multiprocessing_context": "spawn"}, TypeError, "multiprocessing_context.*threads"),
+        ({"in_order": False}, TypeError, "in_order.*sampler's order"),
     ],
 )
 def test_wrong_arguments_are_named(image_folder, arguments, error, words):
@@ -84,11 +102,88 @@ def test_indices_outside_the_dataset_are_named(files):
         (lambda: T.Normalize([0.5, 0.5], 1.0), ValueError),
         (lambda: T.Normalize(0.5, 0.0), ValueError),
         (lambda: T.Compose(T.Resize(3)), TypeError),
+        (lambda: T.Resize(2**31), ValueError),
+        (lambda: T.Resize(8, max_size=2**32), ValueError),
+        (lambda: T.CenterCrop((8, 2**32)), ValueError),
+        (lambda: T.RandomResizedCrop(2**31), ValueError),
+        (lambda: T.Resize(b"ab"), TypeError),
+        (lambda: T.CenterCrop(bytearray(b"ab")), TypeError),
+        (lambda: T.RandomResizedCrop(8, scale=b"ab"), TypeError),
     ],
 )
 def test_wrong_transforms_are_refused(make, error):
     with pytest.raises(error):
         make()
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"height": 0}, ValueError, "height must be at least 1"),
+        ({"width": 2**31}, ValueError, "width must be at most"),
+        ({"width": 7.0}, TypeError, "width must be an int"),
+        ({"epoch": 2**32}, ValueError, "epoch must be at most"),
+        ({"epoch": -1}, ValueError, "epoch must be at least 0"),
+        ({"index": 2**48}, ValueError, "index must be at most"),
+        ({"occurrence": 2**32}, ValueError, "occurrence must be at most"),
+        ({"seed": "a"}, TypeError, "seed must be an int"),
+    ],
+)
+def test_samples_arguments_are_checked(changed, error, words):
+    arguments = {"height": 30, "width": 40, "seed": 0, "epoch": 0, "index": 0}
+    with pytest.raises(error, match=words):
+        T.Compose(CROP).sample(**{**arguments, **changed})
+
+
+def test_a_sample_has_the_numbers_of_a_seeds_lowest_64_bits():
+    def numbers(seed):
+        return T.Compose(CROP).sample(30, 40, seed=seed, epoch=np.uint32(1), index=np.int64(2))
+
+    assert numbers(-1) == numbers(2**64 - 1) == numbers(2**64 * 3 - 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((0.7, 0, 5, 5, 4), TypeError, "top must be an int, got 0.7"),
+        ((0, 2**31, 5, 5, 4), ValueError, "left must be at most"),
+        ((0, 0, 2**32, 5, 4), ValueError, "height must be at most"),
+        ((0, 0, 5, 5, 2**31), ValueError, "size must be at most"),
+        ((0, 0, 1, 2**24, 2), ValueError, "sides must be at most"),
+        ((0, 0, 5, 5, b"ab"), TypeError, "size"),
+    ],
+)
+def test_resized_crops_arguments_are_checked(arguments, error, words):
+    with pytest.raises(error, match=words):
+        T.functional.resized_crop(np.zeros((10, 10, 3), np.uint8), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [
+        ({"a": 1}, r"targets is a dict; .*\[targets\[file\] for file in files\]"),
+        ({1, 2}, "targets is a set, which has no order"),
+        (np.ma.masked_array([1, 2], [False, True]), "targets is a masked array.*filled"),
+    ],
+)
+def test_targets_without_an_order_or_with_holes_are_refused(files, targets, words):
+    with pytest.raises(TypeError, match=words):
+        pyfastdl.NativeLoader(files[: len(targets)], targets=targets, transform=CROP)
+
+
+def test_the_last_epoch_is_followed_by_words(files):
+    loader = pyfastdl.NativeLoader(files, 8, transform=CROP, seed=0)
+    loader.set_epoch(np.uint32(2**32 - 1))
+    assert len(list(loader)) == 2
+    with pytest.raises(ValueError, match=r"set_epoch\(0\)"):
+        iter(loader)
+    loader.set_epoch(0)
+    assert len(list(loader)) == 2
+    for epoch in (2**32, -1):
+        with pytest.raises(ValueError, match="epoch must be at"):
+            loader.set_epoch(epoch)
+    with pytest.raises(TypeError, match="epoch must be an int"):
+        loader.set_epoch(1.0)
 
 
 def test_interpolation_takes_every_spelling():
@@ -128,8 +223,18 @@ def test_it_says_that_it_can_not_be_pickled(files):
 
 
 def test_numpy_integers_are_integers(files):
-    loader = pyfastdl.NativeLoader(files, 4, transform=CROP, seed=np.int64(5), prefetch_factor=np.int32(2))
-    assert len(list(loader)) == 4
+    loader = pyfastdl.NativeLoader(
+        files,
+        batch_size=np.int64(4),
+        num_workers=np.uint8(2),
+        seed=np.int64(5),
+        prefetch_factor=np.int32(2),
+        shuffle=np.bool_(True),
+        drop_last=0,
+        transform=CROP,
+    )
+    assert len(list(loader)) == len(loader) == 4
+    assert type(loader.batch_size) is int
 
 
 def test_the_checkout_without_native_modules_says_so(run_python, tmp_path):

@@ -83,14 +83,10 @@ py::object decode(const py::object& data, std::uint64_t max_pixels) {
   return decoded(opened, whole(opened.decoder->size()));
 }
 
-py::object decode_region(const py::object& data, int top, int left, int height, int width,
-                         std::uint64_t max_pixels) {
-  const BytesView view(data);
-  Opened opened;
-  open(opened, view.span(), max_pixels);
-  if (opened.decoder == nullptr) return py::none();
+// Throws Error for a region that isn't one of the image.
+Region checked_region(const Decoder& decoder, int top, int left, int height, int width) {
   const Region region{top, left, height, width};
-  const Size size = opened.decoder->size();
+  const Size size = decoder.size();
   if (height <= 0 || width <= 0 || !inside(region, size)) {
     throw Error(Errc::invalid_argument, "the region (top " + std::to_string(top) + ", left " +
                                             std::to_string(left) + ", height " + std::to_string(height) +
@@ -99,7 +95,32 @@ py::object decode_region(const py::object& data, int top, int left, int height, 
                                             std::to_string(size.height) + " x " + std::to_string(size.width) +
                                             " pixels (height x width)");
   }
-  return decoded(opened, region);
+  return region;
+}
+
+py::object decode_region(const py::object& data, int top, int left, int height, int width,
+                         std::uint64_t max_pixels) {
+  const BytesView view(data);
+  Opened opened;
+  open(opened, view.span(), max_pixels);
+  if (opened.decoder == nullptr) return py::none();
+  return decoded(opened, checked_region(*opened.decoder, top, left, height, width));
+}
+
+py::object skips_around(const py::object& data, int top, int left, int height, int width,
+                        std::uint64_t max_pixels) {
+  const BytesView view(data);
+  Opened opened;
+  open(opened, view.span(), max_pixels);
+  if (opened.decoder == nullptr) return py::none();
+  const Region region = checked_region(*opened.decoder, top, left, height, width);
+  Status status;
+  {
+    const GilReleased released;
+    status = opened.decoder->start(region);
+  }
+  check(status);
+  return py::bool_(opened.decoder->last_was_region());
 }
 
 }  // namespace
@@ -112,6 +133,11 @@ void bind_decode(py::module_& m) {
   m.def("decode_region", &decode_region, py::arg("data"), py::arg("top"), py::arg("left"), py::arg("height"),
         py::arg("width"), py::kw_only(), py::arg("max_pixels") = defaults.max_pixels,
         "The same part of decode(data), without decoding the rest where the codec allows.");
+  m.def("skips_around", &skips_around, py::arg("data"), py::arg("top"), py::arg("left"), py::arg("height"),
+        py::arg("width"), py::kw_only(), py::arg("max_pixels") = defaults.max_pixels,
+        "Whether decode_region would leave out pixels around the region, rather than decode and drop them; "
+        "None "
+        "where the file is for Pillow.");
   m.def(
       "sniff", [](const py::object& data) { return codec_name(sniff(BytesView(data).span())); },
       py::arg("data"), "'jpeg', 'png', 'webp' or 'other', by the first bytes.");

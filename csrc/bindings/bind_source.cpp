@@ -106,6 +106,19 @@ ScannedFolder scan(const py::object& root, bool ignore_hidden, bool allow_empty)
           std::move(found.class_starts), std::move(found.notes)};
 }
 
+// What list_images gives.
+struct ListedImages {
+  std::shared_ptr<PathTable> paths;
+  std::vector<std::string> notes;
+};
+
+ListedImages list(const py::object& root) {
+  const std::string path = fs_encoded(root);
+  const GilReleased unlocked;
+  ImageList found = list_images(path, {.poll = SignalPoll()});
+  return {std::make_shared<PathTable>(std::move(found.paths)), std::move(found.notes)};
+}
+
 // Any Python int is a seed: its lowest 64 bits count, as in the pipeline.
 Int64Array permuted(std::size_t n, const py::int_& seed, std::uint32_t epoch) {
   const std::uint64_t bits = PyLong_AsUnsignedLongLongMask(seed.ptr());
@@ -164,6 +177,11 @@ void bind_source(py::module_& m) {
   m.def("scan_folder", &scan, py::arg("root"), py::kw_only(), py::arg("ignore_hidden") = true,
         py::arg("allow_empty") = false,
         "Lists a folder of class folders in torchvision's order. Raises torchvision's errors.");
+  py::class_<ListedImages>(m, "ListedImages", "The images of a folder, and what was left out.")
+      .def_readonly("paths", &ListedImages::paths)
+      .def_readonly("notes", &ListedImages::notes);
+  m.def("list_images", &list, py::arg("root"),
+        "Lists every image in a folder and below it, with or without class folders.");
   m.def("permutation", &permuted, py::arg("n"), py::arg("seed"), py::arg("epoch"),
         "The shuffled order of range(n) for this seed and epoch, as an int64 array.");
   m.def(

@@ -92,6 +92,7 @@ class Scanner {
   Scanner(const std::string& root, const ScanOptions& options) : root_(root), options_(options) {}
 
   FolderScan run();
+  ImageList run_unlabelled();
 
  private:
   static constexpr std::size_t kNoParent = static_cast<std::size_t>(-1);
@@ -109,6 +110,7 @@ class Scanner {
   void read_entries(DIR* dir, const std::string& path, NameList& folders, NameList& files);
   bool leads_to_folder(DIR* dir, const dirent& entry) const;
   bool leave_out(const std::string& path, std::string_view name, bool is_folder);
+  void refuse_null_bytes() const;
   void read_root();
   void scan_class(const std::string& class_path);
   void read_class_folder(std::size_t number);
@@ -243,7 +245,7 @@ void Scanner::scan_class(const std::string& class_path) {
   for (Folder& folder : folders_) {
     if (folder.files.size() == 0) continue;
     folder.files.sort();
-    const std::uint32_t id = result_.paths.add_folder(folder.path + '/');
+    const std::uint32_t id = result_.paths.add_folder(joined(folder.path, ""));
     for (std::size_t i = 0; i < folder.files.size(); ++i) result_.paths.append(id, folder.files[i]);
   }
 }
@@ -270,10 +272,27 @@ void Scanner::refuse_empty_classes() const {
                            " is a class: remove those without images, or put images into them."));
 }
 
-FolderScan Scanner::run() {
+void Scanner::refuse_null_bytes() const {
   if (root_.find('\0') != std::string::npos) {
     throw Error(Errc::invalid_argument, "the folder's path has an embedded null byte: " + quoted(root_));
   }
+}
+
+ImageList Scanner::run_unlabelled() {
+  refuse_null_bytes();
+  {
+    OpenDir dir;
+    struct stat info;
+    const int failed = open_folder(root_, dir, info);
+    if (failed != 0) fail(failed, root_, "Give a folder that holds images.");
+  }
+  scan_class(root_);
+  result_.paths.finish();
+  return {std::move(result_.paths), notes_.in_words()};
+}
+
+FolderScan Scanner::run() {
+  refuse_null_bytes();
   read_root();
   if (result_.classes.empty()) {
     std::string message = "Couldn't find any class folder in " + printable(root_) + ".";
@@ -299,6 +318,10 @@ FolderScan Scanner::run() {
 
 FolderScan scan_folder(const std::string& root, const ScanOptions& options) {
   return Scanner(root, options).run();
+}
+
+ImageList list_images(const std::string& root, const ScanOptions& options) {
+  return Scanner(root, options).run_unlabelled();
 }
 
 }  // namespace pyfastdl

@@ -40,4 +40,13 @@ struct FolderScan {
 // failures below it that are not the tree's own (out of descriptors, a failing disk).
 FolderScan scan_folder(const std::string& root, const ScanOptions& options = {});
 
+struct ImageList {
+  PathTable paths;
+  std::vector<std::string> notes;
+};
+
+// Every image in `root` and below it, with or without class folders, in the order of a class. None is no error
+// (allow_empty has no meaning here); else throws as scan_folder.
+ImageList list_images(const std::string& root, const ScanOptions& options = {});
+
 }  // namespace pyfastdl

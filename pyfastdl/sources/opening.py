@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -78,10 +78,30 @@ def _open_files(files: Any, targets: Any) -> Source:
     paths = _core.PathTable.from_packed(*_samples.pack_paths(files, "data"))
     if targets is None:
         return Source(paths)
+    _check_targets(targets)
     array = _native(_samples.pack_targets(targets))
     if len(array) != len(paths):
         raise ValueError(f"there are {len(array)} targets for {len(paths)} files: wanted one per file")
     return Source(paths, array)
+
+
+def _check_targets(targets: Any) -> None:
+    """Refuses what has numbers, but not one per file in the files' order."""
+    if isinstance(targets, Mapping):
+        raise TypeError(
+            f"targets is a {type(targets).__name__}; wanted a list with one per file, in the files' order: "
+            "[targets[file] for file in files]"
+        )
+    if isinstance(targets, Set):
+        raise TypeError(
+            f"targets is a {type(targets).__name__}, which has no order; wanted a list with one per file, "
+            "in the files' order"
+        )
+    if isinstance(targets, np.ma.MaskedArray):
+        raise TypeError(
+            "targets is a masked array, and a tensor has no masked values: fill them (targets.filled(value)), "
+            "or leave those files out"
+        )
 
 
 def _open_pairs(pairs: Any) -> Source:

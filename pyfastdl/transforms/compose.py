@@ -6,6 +6,16 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from pyfastdl._arguments import (
+    MAX_EPOCH,
+    MAX_INDEX,
+    MAX_OCCURRENCE,
+    MAX_POSITION,
+    MAX_VIEW,
+    integer,
+    integer_in,
+    seed_bits,
+)
 from pyfastdl.transforms.conversion import PILToTensor, ToDtype, ToImage, ToTensor
 from pyfastdl.transforms.transform import Transform
 from pyfastdl.transforms.values import Normalize, RandomErasing
@@ -125,22 +135,23 @@ class Compose:
             A dict with the keys of the random transforms that are present. Where a key comes a second time it is
             ``top_2`` and so on.
 
-            ===================== ===========================================================================
-            RandomResizedCrop     ``top, left, height, width`` of the box
-            RandomCrop            the same, in the padded image
-            RandomHorizontalFlip  ``flip``: whether it is done
-            RandomVerticalFlip    ``vflip``
-            RandomGrayscale       ``grayscale``
-            ColorJitter           ``order``: the four names in the order in which they are done; ``brightness, contrast,
-                                  saturation, hue``: the factor of each that has a range
-            RandAugment           ``ops``: a list of ``(name, magnitude)``, torchvision's names, the magnitude with its
-                                  sign
-            TrivialAugmentWide    the same, a list of one
-            RandomErasing         ``erase``: the box ``(top, left, height, width)``, or None; with ``value="random"``
-                                  also ``erase_noise``: what is written, float32 (3, height, width)
-            ===================== ===========================================================================
+            ===================== ====================================================================
+        Raises:
+            TypeError: for anything but ints.
+            ValueError: for ints outside their range: sides from 1, epochs and occurrences below 2**32, indices below
+                2**48. Of a seed the lowest 64 bits count.
         """
-        return dict(self._sampling_plan.sample(height, width, seed, epoch, index, occurrence, view))
+        return dict(
+            self._sampling_plan.sample(
+                integer_in("height", height, 1, MAX_POSITION),
+                integer_in("width", width, 1, MAX_POSITION),
+                seed_bits(integer("seed", seed)),
+                integer_in("epoch", epoch, 0, MAX_EPOCH),
+                integer_in("index", index, 0, MAX_INDEX),
+                integer_in("occurrence", occurrence, 0, MAX_OCCURRENCE),
+                integer_in("view", view, 0, MAX_VIEW),
+            )
+        )
 
 
 class Views:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyfastdl._arguments import MAX_SIDE, integer_in
 from pyfastdl.transforms.color import (
     adjust_brightness,
     adjust_contrast,
@@ -23,7 +24,7 @@ from pyfastdl.transforms.color import (
     solarize,
 )
 from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
-from pyfastdl.transforms.transform import pair, side
+from pyfastdl.transforms.transform import is_sequence, pair, side
 from pyfastdl.transforms.warping import affine, hflip, rotate, vflip
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def resized_crop(
     from pyfastdl._pillow import pass_order
     from pyfastdl.images import decoded, read_source
 
-    box = (int(top), int(left), side(height, "resized_crop: height"), side(width, "resized_crop: width"))
+    top = integer_in("resized_crop: top", top, -MAX_SIDE, MAX_SIDE)
+    left = integer_in("resized_crop: left", left, -MAX_SIDE, MAX_SIDE)
+    box = (top, left, side(height, "resized_crop: height"), side(width, "resized_crop: width"))
     out = _output_size(size, box[2], box[3])
     arguments = (*box, out, filter_name(interpolation), pass_order())
     if not isinstance(src, np.ndarray):
@@ -104,10 +107,10 @@ def resized_crop(
 
 
 def _output_size(size: int | Sequence[int], height: int, width: int) -> tuple[int, int]:
-    if isinstance(size, Sequence) and len(size) == 2:
+    if is_sequence(size) and len(size) == 2:
         return pair(size, "resized_crop: size")
     shorter = pair(size, "resized_crop: size")[0]
     # torchvision's rule: the longer side is cut to an integer, not rounded.
     if height <= width:
-        return shorter, max(1, int(shorter * width / height))
-    return max(1, int(shorter * height / width)), shorter
+        return pair((shorter, max(1, int(shorter * width / height))), "resized_crop: the result's sides")
+    return pair((max(1, int(shorter * height / width)), shorter), "resized_crop: the result's sides")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyfastdl.transforms.interpolation import InterpolationMode, filter_name
-from pyfastdl.transforms.transform import Transform, color, pair, positive_range, probability, side
+from pyfastdl.transforms.transform import Transform, color, is_sequence, pair, positive_range, probability, side
 
 __all__ = [
     "CenterCrop",
@@ -79,7 +79,7 @@ class Resize(Transform):
     ) -> None:
         _check_antialias(antialias)
         self.size: int | tuple[int, int]
-        if isinstance(size, Sequence) and not isinstance(size, str) and len(size) == 2:
+        if is_sequence(size) and len(size) == 2:
             self.size = pair(size, "Resize: size")
             if max_size is not None:
                 raise ValueError("Resize: max_size goes with an int size (the shorter side), not with (height, width)")

@@ -6,7 +6,9 @@ import abc
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
+
+from pyfastdl._arguments import MAX_SIDE
 
 __all__ = ["Transform"]
 
@@ -33,12 +35,20 @@ def side(value: Any, what: str) -> int:
         raise TypeError(f"{what} must be an int, got {value!r}")
     if value <= 0:
         raise ValueError(f"{what} must be positive, got {value}")
-    return int(value)
+    number = int(value)
+    if number > MAX_SIDE:
+        raise ValueError(f"{what} must be at most {MAX_SIDE} pixels, got {number}")
+    return number
+
+
+def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Text and bytes are sequences to Python, but not of numbers that anyone meant."""
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
 
 
 def pair(size: Any, what: str) -> tuple[int, int]:
     """(height, width) from an int, which means a square, or a sequence of one or two."""
-    if isinstance(size, Sequence) and not isinstance(size, str):
+    if is_sequence(size):
         if len(size) not in (1, 2):
             raise ValueError(f"{what} must be an int or (height, width), got {size!r}")
         return side(size[0], what), side(size[-1], what)
@@ -47,7 +57,7 @@ def pair(size: Any, what: str) -> tuple[int, int]:
 
 
 def positive_range(values: Any, what: str) -> tuple[float, float]:
-    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != 2:
+    if not is_sequence(values) or len(values) != 2:
         raise TypeError(f"{what} must be a pair (low, high), got {values!r}")
     low, high = float(values[0]), float(values[1])
     if not (math.isfinite(low) and math.isfinite(high)) or low > high or low <= 0:
@@ -60,7 +70,7 @@ def three(values: Any, what: str) -> tuple[float, float, float]:
         values = [values]
     elif hasattr(values, "tolist"):  # an array or a tensor
         values = values.tolist()
-    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) not in (1, 3):
+    if not is_sequence(values) or len(values) not in (1, 3):
         raise ValueError(f"{what} must have one value or three (red, green, blue), got {values!r}")
     floats = [float(value) for value in values]
     if not all(math.isfinite(value) for value in floats):

@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-from pyfastdl.transforms.transform import Transform, positive_range, probability, three
+from pyfastdl.transforms.transform import Transform, is_sequence, positive_range, probability, three
 
 __all__ = ["Normalize", "RandomErasing"]
 
@@ -62,7 +62,7 @@ class RandomErasing(Transform):
         inplace: bool = False,
     ) -> None:
         self.p = probability(p, "RandomErasing")
-        if not isinstance(scale, Sequence) or isinstance(scale, str) or len(scale) != 2:
+        if not is_sequence(scale) or len(scale) != 2:
             raise TypeError(f"RandomErasing: scale must be a pair (low, high), got {scale!r}")
         self.scale = float(scale[0]), float(scale[1])
         if not 0.0 <= self.scale[0] <= self.scale[1] <= 1.0:

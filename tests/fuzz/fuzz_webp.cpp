@@ -1,6 +1,4 @@
 #include "decode/webp_decoder.h"
-#include "decoder_fuzzer.h"
+#include "one_codec.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return pyfastdl::fuzzing::run<pyfastdl::WebpDecoder>(data, size);
-}
+void pyfastdl::fuzzing::run_input(std::span<const std::uint8_t> input) { decode_file<WebpDecoder>(input); }

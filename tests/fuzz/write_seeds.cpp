@@ -1,7 +1,10 @@
-// Writes the fuzzers' seeds: one small file of each kind, into DIR/jpeg, DIR/png and DIR/webp.
+// Writes the fuzzers' seeds into DIR/<target>: one small file of each kind for the decoders, those with regions behind
+// them, and plain bytes for what is made from numbers.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <random>
 #include <string>
 
 #include "decode/encoders.h"
@@ -60,6 +63,32 @@ void write_webps(const std::filesystem::path& folder, Size size) {
   }
 }
 
+// Some bytes, the same every time.
+Bytes bytes_of(std::mt19937& random, std::size_t count) {
+  Bytes bytes(count);
+  for (std::uint8_t& b : bytes) b = static_cast<std::uint8_t>(random());
+  return bytes;
+}
+
+void write_numbers(const std::filesystem::path& folder, std::mt19937& random) {
+  for (const std::size_t count : {16, 64, 200, 500, 1000, 3000}) {
+    for (const char* copy : {"a", "b", "c"})
+      write(folder, std::to_string(count) + copy, bytes_of(random, count));
+  }
+}
+
+void write_with_regions(const std::filesystem::path& from, const std::filesystem::path& to,
+                        std::mt19937& random) {
+  constexpr std::size_t kNumbers = 25;  // three regions, and how many there are
+  for (const auto& entry : std::filesystem::directory_iterator(from)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    Bytes bytes{std::istreambuf_iterator<char>(file), {}};
+    const Bytes numbers = bytes_of(random, kNumbers);
+    bytes.insert(bytes.end(), numbers.begin(), numbers.end());
+    write(to, from.filename().string() + "_" + entry.path().filename().string(), bytes);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -70,7 +99,12 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   const Size size{19, 37};
   write_jpegs(folder / "jpeg", size);
+  write_jpegs(folder / "jpeg_engines", size);
   write_pngs(folder / "png", size);
   write_webps(folder / "webp", size);
+  std::mt19937 random(1);
+  for (const char* codec : {"jpeg", "png", "webp"})
+    write_with_regions(folder / codec, folder / "regions", random);
+  for (const char* target : {"paths", "scan", "transform"}) write_numbers(folder / target, random);
   return 0;
 }
