@@ -195,7 +195,9 @@ TEST_F(JpegBaseline, LibjpegTakesOverInTheMiddleOfAnImage) {
   Bytes rgb;
   Bytes row(row_bytes + kRowPadding);
   for (int y = 0; y < region.height; ++y) {
-    if (y == 20) EXPECT_TRUE(own_decoded());
+    if (y == 20) {
+      EXPECT_TRUE(own_decoded());
+    }
     std::uint8_t* rows[] = {row.data()};
     ASSERT_TRUE(own_.read_rows(rows, 1).ok());
     for (int x = 0; x < region.width; ++x) {
