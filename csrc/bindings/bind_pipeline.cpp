@@ -214,8 +214,9 @@ void bind_pipeline(py::module_& m) {
   py::class_<PipelineHandle, std::shared_ptr<PipelineHandle>>(m, "Pipeline")
       .def(py::init([](std::shared_ptr<PathTable> paths,
                        const std::vector<std::pair<std::shared_ptr<Plan>, std::pair<int, int>>>& views,
-                       std::shared_ptr<Targets> targets, std::uint32_t batch_size, std::uint32_t prefetch, unsigned decode_threads,
-                       unsigned read_threads, bool return_index, const std::string& on_error) {
+                       std::shared_ptr<Targets> targets, std::uint32_t batch_size, std::uint32_t prefetch,
+                       unsigned decode_threads, unsigned read_threads, bool return_index,
+                       const std::string& on_error) {
              PipelineConfig config;
              config.paths = std::move(paths);
              for (const auto& [plan, size] : views) config.views.push_back({plan, {size.first, size.second}});
@@ -227,9 +228,9 @@ void bind_pipeline(py::module_& m) {
              config.on_error = parse_policy(on_error);
              return std::make_shared<PipelineHandle>(std::move(config), targets ? *targets : Targets{});
            }),
-           py::arg("paths"), py::arg("views"), py::kw_only(), py::arg("targets"),
-           py::arg("batch_size"), py::arg("prefetch"), py::arg("decode_threads"), py::arg("read_threads"),
-           py::arg("return_index"), py::arg("on_error"))
+           py::arg("paths"), py::arg("views"), py::kw_only(), py::arg("targets"), py::arg("batch_size"),
+           py::arg("prefetch"), py::arg("decode_threads"), py::arg("read_threads"), py::arg("return_index"),
+           py::arg("on_error"))
       .def("start_epoch",
            [](PipelineHandle& self, std::uint64_t seed, std::uint32_t epoch) {
              without_gil([&] { self.pipeline().start_epoch(seed, epoch); });

@@ -113,7 +113,8 @@ void bind_transform(py::module_& m) {
             return to_dict(plan, plan.sample({height, width}, {seed, epoch, index, occurrence, view}));
           },
           py::arg("height"), py::arg("width"), py::arg("seed"), py::arg("epoch"), py::arg("index"),
-          py::arg("occurrence") = 0, py::arg("view") = 0, "The random numbers of a sample, by the documented keys.")
+          py::arg("occurrence") = 0, py::arg("view") = 0,
+          "The random numbers of a sample, by the documented keys.")
       .def(
           "static_output_size",
           [](const Plan& plan) -> py::object {
@@ -132,9 +133,8 @@ void bind_transform(py::module_& m) {
       .def(
           "apply",
           [](const std::shared_ptr<Plan>& plan, const Image& image, std::uint64_t seed, std::uint32_t epoch,
-             std::uint64_t index, std::uint32_t occurrence, std::uint32_t view) {
-            return apply(plan, image, {seed, epoch, index, occurrence, view});
-          },
+             std::uint64_t index, std::uint32_t occurrence,
+             std::uint32_t view) { return apply(plan, image, {seed, epoch, index, occurrence, view}); },
           py::arg("image"), py::arg("seed"), py::arg("epoch"), py::arg("index"), py::arg("occurrence") = 0,
           py::arg("view") = 0,
           "The cell of a sample whose image is this array; bfloat16 comes as its bits in uint16.");

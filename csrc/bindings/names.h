@@ -36,9 +36,8 @@ inline constexpr std::pair<const char*, DType> kDTypes[] = {{"uint8", DType::uin
                                                             {"bfloat16", DType::bfloat16},
                                                             {"float32", DType::float32}};
 
-inline constexpr std::pair<const char*, Sampling> kSamplings[] = {{"nearest", Sampling::nearest},
-                                                                  {"bilinear", Sampling::bilinear},
-                                                                  {"bicubic", Sampling::bicubic}};
+inline constexpr std::pair<const char*, Sampling> kSamplings[] = {
+    {"nearest", Sampling::nearest}, {"bilinear", Sampling::bilinear}, {"bicubic", Sampling::bicubic}};
 inline constexpr std::pair<const char*, PadMode> kPadModes[] = {{"constant", PadMode::constant},
                                                                 {"edge", PadMode::edge},
                                                                 {"reflect", PadMode::reflect},

@@ -99,9 +99,7 @@ const std::map<std::string, Maker>& makers() {
         }}},
       {"trivial_augment_wide",
        {3,
-        [](Arguments& a) -> Op {
-          return TrivialAugmentWide{a.take<int>(), a.sampling(), a.take<Rgb>()};
-        }}},
+        [](Arguments& a) -> Op { return TrivialAugmentWide{a.take<int>(), a.sampling(), a.take<Rgb>()}; }}},
       {"pil_to_tensor", {0, [](Arguments&) -> Op { return ToBytes{}; }}},
       {"to_image", {0, [](Arguments&) -> Op { return ToBytes{true}; }}},
       {"to_tensor", {0, [](Arguments&) -> Op { return ToTensor{}; }}},
@@ -132,10 +130,10 @@ Op to_op(const py::tuple& spec) {
     throw Error(Errc::invalid_argument, "the native core has no transform '" + name + "'");
   const Maker& maker = found->second;
   if (spec.size() != maker.arguments + 1) {
-    throw Error(Errc::invalid_argument,
-                "a transform has the wrong number of arguments, " + std::to_string(spec.size() - 1) +
-                    " instead of " + std::to_string(maker.arguments) + ": " +
-                    py::repr(spec).cast<std::string>());
+    throw Error(Errc::invalid_argument, "a transform has the wrong number of arguments, " +
+                                            std::to_string(spec.size() - 1) + " instead of " +
+                                            std::to_string(maker.arguments) + ": " +
+                                            py::repr(spec).cast<std::string>());
   }
   Arguments arguments(spec);
   return maker.make(arguments);

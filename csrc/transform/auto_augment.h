@@ -48,6 +48,7 @@ double magnitude(const RandAugment& op, Augment augment, Size image);
 double magnitude(const TrivialAugmentWide& op, Augment augment, int bin);
 
 // What the operation of that magnitude (with its sign) is for an image of this size; nullopt: nothing to do.
-std::optional<ImageOp> image_op(Augment augment, double magnitude, Size image, Sampling sampling, const Rgb& fill);
+std::optional<ImageOp> image_op(Augment augment, double magnitude, Size image, Sampling sampling,
+                                const Rgb& fill);
 
 }  // namespace pyfastdl

@@ -22,7 +22,9 @@ int mirrored(PadMode mode, int at, int size) {
 void write_border(PadMode mode, const Padding& padding, Size image, std::uint8_t* rgb) {
   const int width = padding.left + image.width + padding.right;
   const int height = padding.top + image.height + padding.bottom;
-  const auto row = [&](int y) { return rgb + static_cast<std::size_t>(y) * static_cast<std::size_t>(width) * kRgb; };
+  const auto row = [&](int y) {
+    return rgb + static_cast<std::size_t>(y) * static_cast<std::size_t>(width) * kRgb;
+  };
   for (int y = padding.top; y < padding.top + image.height; ++y) {
     std::uint8_t* pixels = row(y);
     const auto show = [&](int x) {

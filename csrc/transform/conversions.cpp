@@ -38,17 +38,18 @@ class Walk {
   PixelFormat format_;
   const DType cells_;
   Kind kind_ = Kind::picture;
-  const char* converted_by_ = "";         // the first conversion
-  const char* normalize_ = nullptr;       // set once there was one
+  const char* converted_by_ = "";    // the first conversion
+  const char* normalize_ = nullptr;  // set once there was one
   bool erased_ = false;
-  std::optional<DType> floats_;           // what ToDtype asked for
+  std::optional<DType> floats_;  // what ToDtype asked for
 };
 
 void Walk::step(const Op& op) {
   const bool was_picture = kind_ == Kind::picture;
   std::visit(Overloaded{[&](const ToTensor&) {
-                          if (!was_picture) refuse(std::string("ToTensor takes a picture, but ") + converted_by_ +
-                                                   " made a tensor of it already: leave one of them out");
+                          if (!was_picture)
+                            refuse(std::string("ToTensor takes a picture, but ") + converted_by_ +
+                                   " made a tensor of it already: leave one of them out");
                           kind_ = Kind::floats;
                         },
                         [&](const ToBytes& o) {
@@ -60,9 +61,8 @@ void Walk::step(const Op& op) {
                           }
                         },
                         [&](const ToDtype& o) { convert(o); }, [&](const Normalize& o) { normalize(o); },
-                        [&](const RandomErasing& o) { erase(o); },
-                        [](const RandomHorizontalFlip&) {}, [](const RandomVerticalFlip&) {},
-                        [&](const auto&) { require_picture_or_same(op); }},
+                        [&](const RandomErasing& o) { erase(o); }, [](const RandomHorizontalFlip&) {},
+                        [](const RandomVerticalFlip&) {}, [&](const auto&) { require_picture_or_same(op); }},
              op);
   if (was_picture && kind_ != Kind::picture) converted_by_ = op_name(op);
 }
@@ -109,14 +109,15 @@ void Walk::erase(const RandomErasing& op) {
   if (cells_ != DType::uint8) return;
   if (!op.value) {
     refuse(
-        "RandomErasing(value='random') writes numbers that uint8 can't hold: choose a float dtype, or another "
+        "RandomErasing(value='random') writes numbers that uint8 can't hold: choose a float dtype, or "
+        "another "
         "value");
   }
   for (const double value : *op.value) {
     if (value == 0) continue;
     if (kind_ == Kind::floats) {
-      refuse("RandomErasing writes " + std::to_string(value) + " among floats, which batches of uint8 can't hold: " +
-             "choose a float dtype, or value=0");
+      refuse("RandomErasing writes " + std::to_string(value) +
+             " among floats, which batches of uint8 can't hold: " + "choose a float dtype, or value=0");
     }
     if (!(value >= 0 && value <= 255)) {
       refuse("RandomErasing writes " + std::to_string(value) + " among bytes, which are 0 to 255");
@@ -127,8 +128,8 @@ void Walk::erase(const RandomErasing& op) {
 void Walk::require_picture_or_same(const Op& op) const {
   if (normalize_ != nullptr || erased_) {
     refuse(std::string(normalize_ != nullptr ? "Normalize" : "RandomErasing") +
-           " comes last (only flips and RandomErasing may follow it, and Normalize RandomErasing): " + op_name(op) +
-           " works on the bytes and belongs before it");
+           " comes last (only flips and RandomErasing may follow it, and Normalize RandomErasing): " +
+           op_name(op) + " works on the bytes and belongs before it");
   }
   if (kind_ == Kind::picture || std::holds_alternative<CenterCrop>(op)) return;
   const auto zeros = [](const Rgb& fill, PadMode mode) { return mode != PadMode::constant || fill == Rgb{}; };

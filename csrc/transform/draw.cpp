@@ -110,24 +110,20 @@ DrawnErase draw_erase(const RandomErasing& op, Size image, SampleRandom& random)
 
 void draw(const Op& op, int at, Size image, SampleRandom& random, Draws& draws) {
   const auto choose = [&](double p) { draws.push_back({at, DrawnChoice{random.uniform() < p}}); };
-  std::visit(Overloaded{[&](const RandomResizedCrop& o) {
-                          draws.push_back({at, DrawnCrop{draw_box(o, image, random)}});
-                        },
-                        [&](const RandomCrop& o) {
-                          draws.push_back({at, DrawnCrop{draw_box(o, image, random)}});
-                        },
-                        [&](const RandomHorizontalFlip& o) { choose(o.p); },
-                        [&](const RandomVerticalFlip& o) { choose(o.p); },
-                        [&](const RandomGrayscale& o) { choose(o.p); },
-                        [&](const ColorJitter& o) { draws.push_back({at, draw_jitter(o, random)}); },
-                        [&](const RandAugment& o) {
-                          for (int i = 0; i < o.num_ops; ++i)
-                            draws.push_back({at, draw_augment(o, image, random)});
-                        },
-                        [&](const TrivialAugmentWide& o) { draws.push_back({at, draw_augment(o, random)}); },
-                        [&](const RandomErasing& o) { draws.push_back({at, draw_erase(o, image, random)}); },
-                        [](const auto&) {}},
-             op);
+  std::visit(
+      Overloaded{
+          [&](const RandomResizedCrop& o) { draws.push_back({at, DrawnCrop{draw_box(o, image, random)}}); },
+          [&](const RandomCrop& o) { draws.push_back({at, DrawnCrop{draw_box(o, image, random)}}); },
+          [&](const RandomHorizontalFlip& o) { choose(o.p); },
+          [&](const RandomVerticalFlip& o) { choose(o.p); }, [&](const RandomGrayscale& o) { choose(o.p); },
+          [&](const ColorJitter& o) { draws.push_back({at, draw_jitter(o, random)}); },
+          [&](const RandAugment& o) {
+            for (int i = 0; i < o.num_ops; ++i) draws.push_back({at, draw_augment(o, image, random)});
+          },
+          [&](const TrivialAugmentWide& o) { draws.push_back({at, draw_augment(o, random)}); },
+          [&](const RandomErasing& o) { draws.push_back({at, draw_erase(o, image, random)}); },
+          [](const auto&) {}},
+      op);
 }
 
 }  // namespace pyfastdl

@@ -135,10 +135,10 @@ struct RandomErasing {
   std::optional<std::array<double, 3>> value = std::array<double, 3>{};
 };
 
-using Op = std::variant<RandomResizedCrop, Resize, ResizeShorter, CenterCrop, Pad, RandomCrop,
-                        RandomHorizontalFlip, RandomVerticalFlip, Grayscale, RandomGrayscale, ColorJitter,
-                        RandAugment, TrivialAugmentWide, ToBytes, ToTensor, ToDtype, Normalize,
-                        RandomErasing>;
+using Op =
+    std::variant<RandomResizedCrop, Resize, ResizeShorter, CenterCrop, Pad, RandomCrop, RandomHorizontalFlip,
+                 RandomVerticalFlip, Grayscale, RandomGrayscale, ColorJitter, RandAugment, TrivialAugmentWide,
+                 ToBytes, ToTensor, ToDtype, Normalize, RandomErasing>;
 
 // Visits a variant with one lambda a kind.
 template <class... Fs>

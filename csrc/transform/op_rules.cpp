@@ -92,74 +92,73 @@ bool possible(Size size) {
 
 void check(const Op& op) {
   const char* name = op_name(op);
-  std::visit(
-      Overloaded{[&](const RandomResizedCrop& o) {
-                   check_size(name, o.size);
-                   check_shares(name, o.scale, HUGE_VAL, o.ratio);
-                 },
-                 [&](const Resize& o) { check_size(name, o.size); },
-                 [&](const ResizeShorter& o) {
-                   check_size(name, {o.shorter, o.shorter});
-                   if (o.max_size && *o.max_size <= o.shorter) {
-                     refuse("Resize needs a max_size above the size of the shorter side, " +
-                            std::to_string(o.shorter) + ", not " + std::to_string(*o.max_size));
-                   }
-                 },
-                 [&](const CenterCrop& o) { check_size(name, o.size); },
-                 [&](const Pad& o) { check_padding(name, o.padding); },
-                 [&](const RandomCrop& o) {
-                   check_size(name, o.size);
-                   if (o.padding) check_padding(name, *o.padding);
-                 },
-                 [&](const RandomHorizontalFlip& o) { check_probability(name, o.p); },
-                 [&](const RandomVerticalFlip& o) { check_probability(name, o.p); },
-                 [&](const RandomGrayscale& o) { check_probability(name, o.p); },
-                 [&](const ColorJitter& o) {
-                   check_factors("brightness", o.brightness, 0, HUGE_VAL);
-                   check_factors("contrast", o.contrast, 0, HUGE_VAL);
-                   check_factors("saturation", o.saturation, 0, HUGE_VAL);
-                   check_factors("hue", o.hue, -0.5, 0.5);
-                 },
-                 [&](const RandAugment& o) {
-                   check_bins(name, o.num_magnitude_bins);
-                   if (o.magnitude < 0 || o.magnitude >= o.num_magnitude_bins) {
-                     refuse("RandAugment needs a magnitude of 0 to num_magnitude_bins - 1, " +
-                            std::to_string(o.num_magnitude_bins - 1) + ", not " + std::to_string(o.magnitude));
-                   }
-                   if (o.num_ops < 0 || o.num_ops > kMaxAugments) {
-                     refuse("RandAugment needs num_ops of 0 to " + std::to_string(kMaxAugments) + ", not " +
-                            std::to_string(o.num_ops));
-                   }
-                 },
-                 [&](const TrivialAugmentWide& o) { check_bins(name, o.num_magnitude_bins); },
-                 [&](const RandomErasing& o) {
-                   check_probability(name, o.p);
-                   check_shares(name, o.scale, 1, o.ratio);
-                   for (const double value : o.value.value_or(std::array<double, 3>{})) {
-                     if (!std::isfinite(value)) refuse("RandomErasing needs a value that is finite");
-                   }
-                 },
-                 [](const auto&) {}},
-      op);
+  std::visit(Overloaded{[&](const RandomResizedCrop& o) {
+                          check_size(name, o.size);
+                          check_shares(name, o.scale, HUGE_VAL, o.ratio);
+                        },
+                        [&](const Resize& o) { check_size(name, o.size); },
+                        [&](const ResizeShorter& o) {
+                          check_size(name, {o.shorter, o.shorter});
+                          if (o.max_size && *o.max_size <= o.shorter) {
+                            refuse("Resize needs a max_size above the size of the shorter side, " +
+                                   std::to_string(o.shorter) + ", not " + std::to_string(*o.max_size));
+                          }
+                        },
+                        [&](const CenterCrop& o) { check_size(name, o.size); },
+                        [&](const Pad& o) { check_padding(name, o.padding); },
+                        [&](const RandomCrop& o) {
+                          check_size(name, o.size);
+                          if (o.padding) check_padding(name, *o.padding);
+                        },
+                        [&](const RandomHorizontalFlip& o) { check_probability(name, o.p); },
+                        [&](const RandomVerticalFlip& o) { check_probability(name, o.p); },
+                        [&](const RandomGrayscale& o) { check_probability(name, o.p); },
+                        [&](const ColorJitter& o) {
+                          check_factors("brightness", o.brightness, 0, HUGE_VAL);
+                          check_factors("contrast", o.contrast, 0, HUGE_VAL);
+                          check_factors("saturation", o.saturation, 0, HUGE_VAL);
+                          check_factors("hue", o.hue, -0.5, 0.5);
+                        },
+                        [&](const RandAugment& o) {
+                          check_bins(name, o.num_magnitude_bins);
+                          if (o.magnitude < 0 || o.magnitude >= o.num_magnitude_bins) {
+                            refuse("RandAugment needs a magnitude of 0 to num_magnitude_bins - 1, " +
+                                   std::to_string(o.num_magnitude_bins - 1) + ", not " +
+                                   std::to_string(o.magnitude));
+                          }
+                          if (o.num_ops < 0 || o.num_ops > kMaxAugments) {
+                            refuse("RandAugment needs num_ops of 0 to " + std::to_string(kMaxAugments) +
+                                   ", not " + std::to_string(o.num_ops));
+                          }
+                        },
+                        [&](const TrivialAugmentWide& o) { check_bins(name, o.num_magnitude_bins); },
+                        [&](const RandomErasing& o) {
+                          check_probability(name, o.p);
+                          check_shares(name, o.scale, 1, o.ratio);
+                          for (const double value : o.value.value_or(std::array<double, 3>{})) {
+                            if (!std::isfinite(value)) refuse("RandomErasing needs a value that is finite");
+                          }
+                        },
+                        [](const auto&) {}},
+             op);
 }
 
 const char* op_name(const Op& op) {
   return std::visit(
-      Overloaded{[](const RandomResizedCrop&) { return "RandomResizedCrop"; },
-                 [](const Resize&) { return "Resize"; }, [](const ResizeShorter&) { return "Resize"; },
-                 [](const CenterCrop&) { return "CenterCrop"; }, [](const Pad&) { return "Pad"; },
-                 [](const RandomCrop&) { return "RandomCrop"; },
-                 [](const RandomHorizontalFlip&) { return "RandomHorizontalFlip"; },
-                 [](const RandomVerticalFlip&) { return "RandomVerticalFlip"; },
-                 [](const Grayscale&) { return "Grayscale"; },
-                 [](const RandomGrayscale&) { return "RandomGrayscale"; },
-                 [](const ColorJitter&) { return "ColorJitter"; },
-                 [](const RandAugment&) { return "RandAugment"; },
-                 [](const TrivialAugmentWide&) { return "TrivialAugmentWide"; },
-                 [](const ToBytes& o) { return o.takes_tensors ? "ToImage" : "PILToTensor"; },
-                 [](const ToTensor&) { return "ToTensor"; }, [](const ToDtype&) { return "ToDtype"; },
-                 [](const Normalize&) { return "Normalize"; },
-                 [](const RandomErasing&) { return "RandomErasing"; }},
+      Overloaded{
+          [](const RandomResizedCrop&) { return "RandomResizedCrop"; },
+          [](const Resize&) { return "Resize"; }, [](const ResizeShorter&) { return "Resize"; },
+          [](const CenterCrop&) { return "CenterCrop"; }, [](const Pad&) { return "Pad"; },
+          [](const RandomCrop&) { return "RandomCrop"; },
+          [](const RandomHorizontalFlip&) { return "RandomHorizontalFlip"; },
+          [](const RandomVerticalFlip&) { return "RandomVerticalFlip"; },
+          [](const Grayscale&) { return "Grayscale"; },
+          [](const RandomGrayscale&) { return "RandomGrayscale"; },
+          [](const ColorJitter&) { return "ColorJitter"; }, [](const RandAugment&) { return "RandAugment"; },
+          [](const TrivialAugmentWide&) { return "TrivialAugmentWide"; },
+          [](const ToBytes& o) { return o.takes_tensors ? "ToImage" : "PILToTensor"; },
+          [](const ToTensor&) { return "ToTensor"; }, [](const ToDtype&) { return "ToDtype"; },
+          [](const Normalize&) { return "Normalize"; }, [](const RandomErasing&) { return "RandomErasing"; }},
       op);
 }
 

@@ -109,9 +109,9 @@ PixelWriter::PixelWriter(const PixelFormat& format) : format_(format) {
     const float std = rounded(static_cast<float>((*format.std)[c]), format.arithmetic);
     if (!std::isfinite(constants_.mean[c]) || !std::isfinite(std) || std == 0.0f) {
       refuse("Normalize needs a finite mean and a finite std that isn't 0 in " +
-             std::string(dtype_name(format.arithmetic)) + ", but for " +
-             std::string(kChannelNames[c]) + " mean is " + std::to_string((*format.mean)[c]) +
-             " and std is " + std::to_string((*format.std)[c]));
+             std::string(dtype_name(format.arithmetic)) + ", but for " + std::string(kChannelNames[c]) +
+             " mean is " + std::to_string((*format.mean)[c]) + " and std is " +
+             std::to_string((*format.std)[c]));
     }
     constants_.by_std[c] = reciprocal(std);
   }

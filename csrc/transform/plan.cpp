@@ -82,8 +82,8 @@ class Resolver {
     const Size left = padded_size(taken, steps_.size());
     steps_.crop({-taken.top, -taken.left, left.height, left.width});
     const auto added = [](int pixels) { return std::max(pixels, 0); };
-    steps_.add_border(mode, {added(padding.left), added(padding.top), added(padding.right),
-                             added(padding.bottom)});
+    steps_.add_border(mode,
+                      {added(padding.left), added(padding.top), added(padding.right), added(padding.bottom)});
   }
 
   void apply(Jitter jitter, double factor) {

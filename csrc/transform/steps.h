@@ -35,7 +35,7 @@ struct Step {
 
   PadMode border_mode = PadMode::edge;  // any but constant
   Padding border{};                     // no side is below 0
-  int first_op = 0;  // its operations: Steps::image_ops(step)
+  int first_op = 0;                     // its operations: Steps::image_ops(step)
   int op_count = 0;
 
   bool padded() const { return canvas != resize.window.size(); }
@@ -55,8 +55,8 @@ class Steps {
   Size size() const { return steps_.back().size(); }
   const std::vector<Step>& list() const { return steps_; }
   std::span<const ImageOp> image_ops(const Step& step) const {
-    return std::span(image_ops_).subspan(static_cast<std::size_t>(step.first_op),
-                                         static_cast<std::size_t>(step.op_count));
+    return std::span(image_ops_)
+        .subspan(static_cast<std::size_t>(step.first_op), static_cast<std::size_t>(step.op_count));
   }
   const std::vector<Erasure>& erasures() const { return erasures_; }
 

@@ -14,9 +14,9 @@ PipelineConfig two_views(const Dataset& dataset, std::uint32_t batch_size, unsig
   PipelineConfig config = dataset.config(batch_size, threads);
   PixelFormat bytes;
   bytes.dtype = DType::uint8;
-  config.views.push_back({std::make_shared<Plan>(std::vector<Op>{Resize{{kSmall, kSmall}}},
-                                                 PassOrder::horizontal_first, bytes),
-                          {kSmall, kSmall}});
+  config.views.push_back(
+      {std::make_shared<Plan>(std::vector<Op>{Resize{{kSmall, kSmall}}}, PassOrder::horizontal_first, bytes),
+       {kSmall, kSmall}});
   return config;
 }
 
