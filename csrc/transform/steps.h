@@ -46,6 +46,9 @@ class Steps {
   void resize(Size out, Filter filter, PassOrder order);
   void flip();
 
+  // The image comes at eighths / 8 of the size that start() was told; `image` is its size then.
+  void shrink(int eighths, Size image);
+
  private:
   std::vector<Step> steps_;
 };

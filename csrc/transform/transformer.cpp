@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "transform/smaller_image.h"
 #include "transform/step_runner.h"
 
 namespace pyfastdl {
@@ -31,8 +32,8 @@ struct Transformer::Scratch {
   StepRunner runner;
 };
 
-Transformer::Transformer(std::shared_ptr<const Plan> plan)
-    : plan_(std::move(plan)), scratch_(std::make_unique<Scratch>()) {}
+Transformer::Transformer(std::shared_ptr<const Plan> plan, bool fast)
+    : plan_(std::move(plan)), fast_(fast), scratch_(std::make_unique<Scratch>()) {}
 Transformer::~Transformer() = default;
 
 Status Transformer::run(RowSource& image, const SampleKey& key, Size cell_size, std::byte* cell) try {
@@ -46,6 +47,7 @@ Status Transformer::run(RowSource& image, const SampleKey& key, Size cell_size, 
                                 ": end the transform with a size of its own (Resize((h, w)), CenterCrop, "
                                 "RandomResizedCrop)"};
   }
+  if (fast_) use_smaller_image(image, scratch_->steps);
   CellSink sink(plan_->writer(), cell);
   return scratch_->runner.run(scratch_->steps, image, sink);
 } catch (const std::bad_alloc&) {

@@ -61,6 +61,7 @@ int run(const std::uint8_t* data, std::size_t n) {
     if (opened.message().empty()) std::abort();
     return 0;
   }
+  if (const std::optional<int> turn = decoder.orientation(); turn && (*turn < 1 || *turn > 8)) std::abort();
   const Size size = decoder.size();
   const Region region = pick_region(bytes, size);
   std::vector<std::uint8_t> all, part;
