@@ -69,7 +69,7 @@ class DecodeOptions:
 
 
 def default_max_pixels() -> int:
-    """Where Pillow raises DecompressionBombError: above twice ``Image.MAX_IMAGE_PIXELS``, as the user may have set it."""
+    """Above which Pillow raises DecompressionBombError: twice ``Image.MAX_IMAGE_PIXELS``, which the user may set."""
     from PIL import Image
 
     return _NO_LIMIT if Image.MAX_IMAGE_PIXELS is None else 2 * int(Image.MAX_IMAGE_PIXELS)

@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from helpers.encoded_images import chunk, encoded, picture
+from encoded_images import chunk, encoded, picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
@@ -144,7 +144,9 @@ ELSEWHERE = {
         segment(0xE1, b"Exif\0\0" + NO_TAG), segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp(6))
     ),
     "jpeg two exif": jpeg_with(segment(0xE1, b"Exif\0\0" + EXIF6[:12]), segment(0xE1, b"Exif\0\0" + EXIF6[12:])),
-    "jpeg exif behind the scan": encoded(picture(31, 46), "JPEG")[:-2] + segment(0xE1, b"Exif\0\0" + EXIF6) + b"\xff\xd9",
+    "jpeg exif behind the scan": encoded(picture(31, 46), "JPEG")[:-2]
+    + segment(0xE1, b"Exif\0\0" + EXIF6)
+    + b"\xff\xd9",
     "jpeg doubled prefix": jpeg_with(segment(0xE1, b"Exif\0\0Exif\0\0" + EXIF6)),
     "jpeg empty exif": jpeg_with(segment(0xE1, b"Exif\0\0"), segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp(6))),
     "png raw profile": png_with(chunk(b"tEXt", b"Raw profile type exif\0" + raw_profile(EXIF6))),
@@ -189,10 +191,11 @@ ENTRY = st.tuples(
         st.binary(min_size=4, max_size=4),
     ),
 )
+ENDIAN = st.sampled_from("<>")
 BEHIND = st.one_of(
     st.binary(max_size=24),
-    st.tuples(st.sampled_from("<>"), st.sampled_from("fd"), st.integers(-1, 9)).map(lambda v: struct.pack(v[0] + v[1], v[2]) * 3),
-    st.tuples(st.sampled_from("<>"), st.integers(-12, 12), st.integers(-2, 2)).map(lambda v: struct.pack(v[0] + "ll", *v[1:])),
+    st.builds(lambda e, kind, n: struct.pack(e + kind, n) * 3, ENDIAN, st.sampled_from("fd"), st.integers(-1, 9)),
+    st.builds(lambda e, a, b: struct.pack(e + "ll", a, b), ENDIAN, st.integers(-12, 12), st.integers(-2, 2)),
 )
 EXIF = st.one_of(
     st.binary(max_size=40),
@@ -266,7 +269,7 @@ def test_loaders_see_the_turned_image(folder, apply):
             data = file.read()
         pixels = (turned if apply else stored)(data)
         box = T.Compose(transform).sample(*pixels.shape[:2], seed=3, epoch=0, index=index)
-        expected = resized_crop(pixels, box["top"], box["left"], box["height"], box["width"], 12)
+        expected = resized_crop(pixels, box["top"], box["left"], box["height"], box["width"], (12, 12))
         assert np.array_equal(images[index].permute(1, 2, 0).numpy(), expected), path
 
 
