@@ -99,9 +99,7 @@ def describe_failure(error: BaseException, data: Any, reason: str = "") -> str:
     return f"wanted an image, got {looks}"
 
 
-def start_threads(
-    pipeline: _core.Pipeline, count: int, threads: list[threading.Thread], **options: Any
-) -> None:
+def start_threads(pipeline: _core.Pipeline, count: int, threads: list[threading.Thread], **options: Any) -> None:
     """Starts ``count`` threads that decode for this pipeline until it is closed, and adds each to ``threads``.
 
     ``options`` are those of :func:`decode_rgb`.
@@ -111,9 +109,7 @@ def start_threads(
         worker = pipeline.pillow_worker()
         # Daemons: at the interpreter's exit the pipeline is closed by an atexit handler, which runs after the
         # interpreter has waited for all other threads.
-        thread = threading.Thread(
-            target=_serve, args=(worker, options), name=f"pyfastdl-pillow-{number}", daemon=True
-        )
+        thread = threading.Thread(target=_serve, args=(worker, options), name=f"pyfastdl-pillow-{number}", daemon=True)
         thread.start()
         threads.append(thread)
 

@@ -11,8 +11,8 @@
 #include "bindings/bytes_view.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
-#include "bindings/names.h"
 #include "bindings/image_opener.h"
+#include "bindings/names.h"
 #include "transform/functional.h"
 
 namespace py = pybind11;
@@ -50,7 +50,8 @@ py::object resized_crop_encoded(const py::object& data, int top, int left, int h
 
 void bind_images(py::module_& m) {
   m.def("resized_crop_encoded", &resized_crop_encoded, py::arg("data"), py::arg("top"), py::arg("left"),
-        py::arg("height"), py::arg("width"), py::arg("size"), py::arg("filter"), py::arg("pass_order"), py::kw_only(), py::arg("max_pixels") = DecodeLimits{}.max_pixels,
+        py::arg("height"), py::arg("width"), py::arg("size"), py::arg("filter"), py::arg("pass_order"),
+        py::kw_only(), py::arg("max_pixels") = DecodeLimits{}.max_pixels,
         py::arg("apply_exif_orientation") = false, py::arg("fast") = false);
 }
 

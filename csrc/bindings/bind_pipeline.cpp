@@ -279,9 +279,10 @@ void bind_pipeline(py::module_& m) {
              return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
            })
       .def("reason", [](PillowWorker& self) { return self.job().reason; })
-      .def("reserve",
-           [](PillowWorker& self, std::uint64_t bytes) { without_gil([&] { self.reserve(bytes); }); },
-           py::arg("bytes"))
+      .def(
+          "reserve",
+          [](PillowWorker& self, std::uint64_t bytes) { without_gil([&] { self.reserve(bytes); }); },
+          py::arg("bytes"))
       .def("complete",
            [](PillowWorker& self, const py::array_t<std::uint8_t, py::array::c_style>& rgb) {
              if (rgb.ndim() != 3 || rgb.shape(2) != 3 || rgb.size() == 0) {
@@ -291,12 +292,13 @@ void bind_pipeline(py::module_& m) {
              const std::uint8_t* pixels = rgb.data();
              without_gil([&] { self.complete(pixels, size); });
            })
-      .def("fail",
-           [](PillowWorker& self, const std::string& reason, bool out_of_memory) {
-             const Status status(out_of_memory ? Errc::out_of_memory : Errc::bad_data, reason);
-             without_gil([&] { self.fail(status); });
-           },
-           py::arg("reason"), py::arg("out_of_memory") = false);
+      .def(
+          "fail",
+          [](PillowWorker& self, const std::string& reason, bool out_of_memory) {
+            const Status status(out_of_memory ? Errc::out_of_memory : Errc::bad_data, reason);
+            without_gil([&] { self.fail(status); });
+          },
+          py::arg("reason"), py::arg("out_of_memory") = false);
 }
 
 }  // namespace pyfastdl::bindings

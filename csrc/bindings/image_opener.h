@@ -15,7 +15,8 @@ namespace pyfastdl::bindings {
 class ImageOpener {
  public:
   // nullptr: the image is one for Pillow. Throws Error.
-  RowSource* open(std::span<const std::uint8_t> bytes, std::uint64_t max_pixels, bool apply_exif_orientation) {
+  RowSource* open(std::span<const std::uint8_t> bytes, std::uint64_t max_pixels,
+                  bool apply_exif_orientation) {
     Decoder* decoder = decoders_.find(sniff(bytes));
     if (decoder == nullptr) return nullptr;
     DecodeLimits limits;

@@ -147,7 +147,8 @@ void Core::hand_to_pillow(JobPtr job, std::string reason) {
 void Core::note_failure(const Job& job, const Status& status) {
   std::string path = config_.paths->path(static_cast<std::size_t>(job.index));
   MutexLock lock(failures_mutex_);
-  failures_[job.ticket.batch].push_back({job.ticket.cell, {job.index, std::move(path), status.message(), -1, status.code()}});
+  failures_[job.ticket.batch].push_back(
+      {job.ticket.cell, {job.index, std::move(path), status.message(), -1, status.code()}});
 }
 
 void Core::note_replacement(const Job& job) {

@@ -31,9 +31,7 @@ Status guarded(const char* what, Work work) {
 }  // namespace
 
 DecodeWorker::DecodeWorker(Core& core)
-    : core_(core),
-      source_(core.memory()),
-      transformer_(core.config().plan, core.config().fast) {}
+    : core_(core), source_(core.memory()), transformer_(core.config().plan, core.config().fast) {}
 
 Status DecodeWorker::transform(Job& job, RowSource& image, int orientation) {
   const PipelineConfig& config = core_.config();
@@ -66,7 +64,8 @@ Status DecodeWorker::decode(Job& job, Decoder& decoder) {
 
 void DecodeWorker::process(JobPtr job) {
   const std::span<const std::uint8_t> bytes(job->bytes.data(), job->bytes.size());
-  if (bytes.empty()) return core_.fail(std::move(job), {Errc::bad_data, "wanted an image, got an empty file"});
+  if (bytes.empty())
+    return core_.fail(std::move(job), {Errc::bad_data, "wanted an image, got an empty file"});
   Decoder* decoder = nullptr;
   Status status = guarded("decode", [&]() -> Status {
     decoder = decoders_.find(sniff(bytes));

@@ -36,7 +36,8 @@ void refuse_lack_of_memory(const std::vector<Core::CellFailure>& failures) {
   for (const Core::CellFailure& f : failures) {
     if (f.failure.code != Errc::out_of_memory) continue;
     throw Error(Errc::out_of_memory,
-                "sample " + std::to_string(f.failure.index) + " (" + f.failure.path + "): " + f.failure.reason +
+                "sample " + std::to_string(f.failure.index) + " (" + f.failure.path +
+                    "): " + f.failure.reason +
                     ": lower max_memory, num_workers, batch_size or prefetch_factor, or leave the file out");
   }
 }

@@ -89,13 +89,15 @@ Status Run::run(int top, int left) {
   const Region& window = spec_.window;
   region_ = window;
   if (horizontal_) {
-    compute_taps(spec_.filter, spec_.in.width, spec_.out.width, window.left, window.width, s_.taps_x, spec_.columns);
+    compute_taps(spec_.filter, spec_.in.width, spec_.out.width, window.left, window.width, s_.taps_x,
+                 spec_.columns);
     pack_horizontal(s_.taps_x, s_.packed_x);
     region_.left = s_.taps_x.begin;
     region_.width = s_.taps_x.end - s_.taps_x.begin;
   }
   if (vertical_) {
-    compute_taps(spec_.filter, spec_.in.height, spec_.out.height, window.top, window.height, s_.taps_y, spec_.rows);
+    compute_taps(spec_.filter, spec_.in.height, spec_.out.height, window.top, window.height, s_.taps_y,
+                 spec_.rows);
     pack_vertical(s_.taps_y, s_.packed_y);
     region_.top = s_.taps_y.begin;
     region_.height = s_.taps_y.end - s_.taps_y.begin;

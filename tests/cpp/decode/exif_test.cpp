@@ -57,7 +57,9 @@ TEST(Exif, AnyDamageGivesAnAnswer) {
 TEST(Xmp, FindsAttributesAndElements) {
   EXPECT_EQ(xmp_orientation(bytes_of("<a tiff:Orientation=\"8\"/>")), 8);
   EXPECT_EQ(xmp_orientation(bytes_of("<tiff:Orientation>5</tiff:Orientation>")), 5);
-  EXPECT_EQ(xmp_orientation(bytes_of("tiff:Orientation tiff:Orientation='3' tiff:Orientation=\"x tiff:Orientation>2")), 2);
+  EXPECT_EQ(xmp_orientation(
+                bytes_of("tiff:Orientation tiff:Orientation='3' tiff:Orientation=\"x tiff:Orientation>2")),
+            2);
   EXPECT_EQ(xmp_orientation(bytes_of("tiff:Orientation=\"9\"")), 1);
   EXPECT_EQ(xmp_orientation(bytes_of("tiff:Orientation=\"")), 1);
   EXPECT_EQ(xmp_orientation({}), 1);

@@ -143,8 +143,9 @@ TEST(JpegDecoder, SaysWhatItMustHoldBeforeItDoes) {
 
 TEST(JpegDecoder, ShrinksAllOfItAndRegionsAlike) {
   const Size size{133, 201};
-  for (const JpegOptions& options : {JpegOptions{}, JpegOptions{.luma_h = 2, .luma_v = 1}, JpegOptions{.luma_h = 1, .luma_v = 1},
-                                     JpegOptions{.progressive = true}, JpegOptions{.colors = JpegColors::gray}}) {
+  for (const JpegOptions& options :
+       {JpegOptions{}, JpegOptions{.luma_h = 2, .luma_v = 1}, JpegOptions{.luma_h = 1, .luma_v = 1},
+        JpegOptions{.progressive = true}, JpegOptions{.colors = JpegColors::gray}}) {
     const Bytes file = make_jpeg(size, options);
     JpegDecoder decoder;
     const Decoded exact = decode(decoder, file);
@@ -160,7 +161,8 @@ TEST(JpegDecoder, ShrinksAllOfItAndRegionsAlike) {
           std::uint8_t* rows[] = {row.data()};
           EXPECT_TRUE(decoder.read_rows(rows, 1).ok());
           for (int x = 0; x < region.width; ++x) {
-            const std::uint8_t* pixel = row.data() + decoder.row_offset() + static_cast<std::size_t>(x) * kPixelBytes;
+            const std::uint8_t* pixel =
+                row.data() + decoder.row_offset() + static_cast<std::size_t>(x) * kPixelBytes;
             rgb.insert(rgb.end(), pixel, pixel + 3);
           }
         }
