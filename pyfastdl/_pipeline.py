@@ -37,6 +37,7 @@ class Pipeline:
         self._native = _core.Pipeline(**config)
         self._pillow_count = min(_MAX_PILLOW_THREADS, config["decode_threads"])
         self._pillow_threads: list[threading.Thread] = []
+        self._pillow_options = {name: config[name] for name in ("apply_exif_orientation", "max_pixels")}
         self._pid = os.getpid()
         self.batch_size: int = config["batch_size"]
         _live.add(self)
@@ -106,7 +107,7 @@ class Pipeline:
 
     def _start_pillow(self) -> None:
         try:
-            fallback.start_threads(self._native, self._pillow_count, self._pillow_threads)
+            fallback.start_threads(self._native, self._pillow_count, self._pillow_threads, **self._pillow_options)
         except RuntimeError as error:
             if not self._pillow_threads:
                 raise LoaderError(

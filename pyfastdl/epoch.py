@@ -24,7 +24,7 @@ __all__ = ["Epoch"]
 # Native counters that Stats has under the same name, and those under another.
 _COUNTERS = (
     "samples", "batches", "copied_batches", "failed_samples", "pillow_samples", "file_bytes", "cached_reads",
-    "waited_reads", "read_s", "decode_s", "transform_s",
+    "waited_reads", "read_s", "decode_s", "transform_s", "wait_memory_s", "peak_memory",
 )  # fmt: skip
 _RENAMED = {"idle_s": "wait_work_s", "wait_s": "wait_batch_s"}
 
@@ -221,7 +221,9 @@ class Epoch:
         if self._pipeline is None:
             return self._done
         now = self._pipeline.stats()
-        return {name: value - self._before[name] + self._done.get(name, 0) for name, value in now.items()}
+        counted = {name: value - self._before[name] + self._done.get(name, 0) for name, value in now.items()}
+        counted["peak_memory"] = max(now["peak_memory"], self._done.get("peak_memory", 0))
+        return counted
 
     def _collect_errors(self) -> None:
         if self._pipeline is not None:

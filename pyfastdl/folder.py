@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch.utils.data import Dataset, get_worker_info
 
 from pyfastdl import _core
 from pyfastdl._pipeline import Pipeline
+from pyfastdl.decoding import DecodeOptions
 from pyfastdl.images import decode_image
 from pyfastdl.sources import open_source
 from pyfastdl.transforms.compose import Views, as_transform, views_of
@@ -42,6 +43,7 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         root: the folder; see :class:`~pyfastdl.NativeLoader` for what is ignored in it.
         transform: a list of :mod:`pyfastdl.transforms`; None gives the whole image. A list of lists (or
             :class:`~pyfastdl.transforms.Views`) gives a tuple of images a sample, one a view.
+        apply_exif_orientation, decode: as :class:`~pyfastdl.NativeLoader` has them.
 
     Attributes:
         classes: names of the classes, sorted.
@@ -60,8 +62,16 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         ...     evaluate(images, labels)
     """
 
-    def __init__(self, root: str | os.PathLike[str], transform: Any = None) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        transform: Any = None,
+        *,
+        apply_exif_orientation: bool = False,
+        decode: Literal["exact", "fast"] = "exact",
+    ) -> None:
         self.root = root
+        self.decoding = DecodeOptions(apply_exif_orientation, decode)
         self.transform = as_transform(transform)
         source = open_source(root, None)
         if source.classes is None or source.target_array is None:
@@ -117,7 +127,9 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
 
     def _alone(self, index: int, seed: int, occurrence: int) -> tuple[_Images, int]:
         """One image whose size depends on the file."""
-        rgb = decode_image(self._source.paths[index])
+        path = self._source.paths[index]
+        # At full size: what "fast" may leave out is known by the plan only, which gets the whole image here.
+        rgb = decode_image(path, apply_exif_orientation=self.decoding.apply_exif_orientation)
         views = tuple(
             _tensor(plan.apply(rgb, seed & 0xFFFFFFFFFFFFFFFF, 0, index, occurrence, view))
             for view, plan in enumerate(self._plans)
@@ -125,10 +137,16 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         return self._packed(views), int(self._labels[index])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"root": self.root, "transform": self.transform, "source": self._source}
+        return {
+            "root": self.root,
+            "transform": self.transform,
+            "source": self._source,
+            "decoding": self.decoding,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.root, self.transform, self._source = state["root"], state["transform"], state["source"]
+        self.decoding = state["decoding"]
         self._start()
 
 
@@ -167,6 +185,7 @@ class _BatchDecoder:
                     read_threads=8,
                     return_index=False,
                     on_error="raise",
+                    **dataset.decoding.config(),
                 )
             self._pipeline.start_epoch(seed, 0)
             self._pipeline.open(indices)

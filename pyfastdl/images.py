@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pyfastdl.decoding import DecodeOptions
 from pyfastdl.errors import SampleError
 
 if TYPE_CHECKING:
@@ -16,7 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["decode_image"]
 
 
-def decode_image(src: str | bytes | bytearray | memoryview | os.PathLike[Any]) -> npt.NDArray[np.uint8]:
+def decode_image(
+    src: str | bytes | bytearray | memoryview | os.PathLike[Any],
+    *,
+    apply_exif_orientation: bool = False,
+    decode: Literal["exact", "fast"] = "exact",
+) -> npt.NDArray[np.uint8]:
     """Decodes an image, bit-equal to Pillow's ``Image.open(src).convert("RGB")``.
 
     JPEG, PNG and WebP are decoded natively; every other format, and every odd kind, by Pillow itself. The format is
@@ -24,13 +31,19 @@ def decode_image(src: str | bytes | bytearray | memoryview | os.PathLike[Any]) -
 
     Args:
         src: a path (str or PathLike), or an encoded image (bytes, bytearray, memoryview).
+        apply_exif_orientation: turn and mirror the image as its EXIF orientation says: bit-equal to
+            ``PIL.ImageOps.exif_transpose(Image.open(src)).convert("RGB")``. Broken metadata turn nothing.
+        decode: "fast" spreads a JPEG's subsampled chroma by repetition instead of interpolation: the size is the same,
+            the values are not exact. (Loaders save more by it: see :class:`~pyfastdl.NativeLoader`.)
 
     Returns:
         A uint8 array (height, width, 3).
 
     Raises:
         FileNotFoundError: when there is no such file (other OSErrors likewise).
-        pyfastdl.SampleError: when the bytes do not decode; says why.
+        pyfastdl.SampleError: when the file can't be read to its end, or the bytes do not decode; says why. So it is
+            with more than twice ``PIL.Image.MAX_IMAGE_PIXELS`` pixels.
+        MemoryError: when there is not enough memory for the image.
 
     Example:
         >>> import io, PIL.Image
@@ -41,21 +54,33 @@ def decode_image(src: str | bytes | bytearray | memoryview | os.PathLike[Any]) -
     """
     from pyfastdl import _core
 
-    data, path = read_source(src)
-    return decoded(data, path, lambda: _core.decode(data), lambda rgb: rgb)
+    options = DecodeOptions(apply_exif_orientation, decode)
+    data, path = read_source(src, "decode_image")
+    native = functools.partial(
+        _core.decode,
+        data,
+        max_pixels=options.pixels(),
+        apply_exif_orientation=apply_exif_orientation,
+        fast=options.fast,
+    )
+    return decoded(data, path, native, lambda rgb: rgb, apply_exif_orientation)
 
 
-def read_source(src: Any) -> tuple[Any, str]:
-    """The encoded bytes and the path (or "") of what a user passed as an image."""
+def read_source(src: Any, caller: str, also: str = "") -> tuple[Any, str]:
+    """The encoded bytes and the path (or "") of what a user passed as an image to ``caller``."""
     if isinstance(src, (bytes, bytearray, memoryview)):
         return src, ""
     if not isinstance(src, (str, os.PathLike)):
-        raise TypeError(f"an image must be a path, encoded bytes or an array, got {type(src).__qualname__}")
+        wanted = f"a path (str or PathLike){',' if also else ' or'} encoded bytes{also}"
+        raise TypeError(f"{caller} takes {wanted}, got {type(src).__qualname__}")
     # Without waiting: a FIFO has no end until someone writes.
     with open(src, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise SampleError(os.fsdecode(src), -1, "wanted a file, got a FIFO or a device")
-        return file.read(), os.fsdecode(src)
+        try:
+            return file.read(), os.fsdecode(src)
+        except OSError as error:  # the disk failed, say: Python's own message names no file
+            raise SampleError(os.fsdecode(src), -1, f"cannot read the file: {error.strerror or error}") from error
 
 
 def decoded(
@@ -63,18 +88,22 @@ def decoded(
     path: str,
     native: Callable[[], npt.NDArray[np.uint8] | None],
     from_rgb: Callable[[npt.NDArray[np.uint8]], npt.NDArray[np.uint8]],
+    apply_exif_orientation: bool = False,
 ) -> npt.NDArray[np.uint8]:
     """Tries the native decoder; what it leaves to Pillow (None), or can't decode, goes through Pillow."""
     from pyfastdl import fallback
 
+    reason = ""
     try:
         pixels = native()
         if pixels is not None:
             return pixels
-    except ValueError:
-        pass  # Pillow has the last word on what is broken, and its own words for it
+    except ValueError as error:
+        reason = str(error)  # Pillow has the last word on what is broken, and its own words for it
     try:
-        rgb = fallback.decode_rgb(data)
+        rgb = fallback.decode_rgb(data, apply_exif_orientation=apply_exif_orientation)
+    except MemoryError:
+        raise
     except Exception as error:
-        raise SampleError(path, -1, fallback.describe_failure(error, data)) from error
+        raise SampleError(path, -1, fallback.describe_failure(error, data, reason)) from error
     return from_rgb(rgb)

@@ -14,6 +14,7 @@ import torch
 from pyfastdl import _core
 from pyfastdl._arguments import MAX_COUNT, MAX_EPOCH, flag, integer, integer_in, one_of, refuse_others
 from pyfastdl._pipeline import Pipeline
+from pyfastdl.decoding import DecodeOptions
 from pyfastdl.epoch import Epoch
 from pyfastdl.errors import LoaderError, SampleError
 from pyfastdl.sampling import make_batch_source
@@ -73,14 +74,28 @@ class NativeLoader:
         memory_format: torch.contiguous_format or torch.channels_last.
         on_error: "raise" a :class:`SampleError` for a sample that can't be loaded; "replace" it by another one of the
             dataset, chosen by the sample's own random numbers; or "skip" it, which makes its batch smaller. All are
-            listed in :attr:`errors`.
+            listed in :attr:`errors`. A lack of memory is never passed over: it raises MemoryError.
         prefetch_factor: batches that are worked on ahead, in all.
         generator: a torch.Generator that seeds come from, when ``seed`` isn't given.
+        decode: "exact", or "fast": JPEGs are decoded at 1/8, 1/4 or 1/2 of their size where the transform's first crop
+            then still has, in both directions, as many pixels as its resize makes of it, and their chroma is spread by
+            repetition. Not exact: the README says by how much. Boxes are drawn on the full size, and keep their
+            fractional edges on the smaller one.
+        apply_exif_orientation: turn and mirror each image as its EXIF orientation says before the transform, as
+            ``PIL.ImageOps.exif_transpose`` does. Broken metadata turn nothing.
+        max_pixels: images of more are refused before memory is taken. None: twice ``PIL.Image.MAX_IMAGE_PIXELS``, where
+            Pillow raises, as it is set when the threads are started. (Formats that Pillow decodes keep its limit too.)
+        max_scans: progressive JPEGs of more scans are refused: each costs a pass over the whole image.
+        max_memory: bytes that the images which are decoded at a time may take together, as far as they must be held
+            whole: progressive JPEG, interlaced PNG, WebP, images turned by their orientation, and all that Pillow
+            decodes. Threads wait for each other; an image that alone needs more is refused. None: a quarter of the
+            memory that this process may use (several ranks on one machine: give each its share).
         timeout: seconds after which a batch that doesn't come is a :class:`LoaderError`; 0 waits for ever.
 
     Attributes:
         dataset: the files, with ``classes``, ``class_to_idx``, ``samples`` and ``targets`` as torchvision's ImageFolder
             has them, and a length, which is what a sampler needs: ``DistributedSampler(loader.dataset)``.
+        decoding: the options of decoding, checked.
 
     Yields:
         ``images`` (B, 3, H, W), or ``(images, labels)`` with labels (B,) int64 (or as ``targets``, (B,) or (B, D)), or
@@ -91,6 +106,7 @@ class NativeLoader:
     Raises:
         FileNotFoundError: no such folder, or a folder without images.
         ValueError, TypeError: wrong arguments.
+        MemoryError: while iterating, when there is not enough memory to read or decode a sample.
 
     Example:
         >>> import pyfastdl, torch                                                      # doctest: +SKIP
@@ -123,6 +139,11 @@ class NativeLoader:
         prefetch_factor: int = 4,
         generator: torch.Generator | None = None,
         timeout: float = 0,
+        decode: Literal["exact", "fast"] = "exact",
+        apply_exif_orientation: bool = False,
+        max_pixels: int | None = None,
+        max_scans: int = 500,
+        max_memory: int | None = None,
         **others: NoReturn,
     ) -> None:
         refuse_others("NativeLoader", others)
@@ -148,6 +169,7 @@ class NativeLoader:
                 f"memory_format must be torch.contiguous_format or torch.channels_last, got {memory_format!r}"
             )
 
+        self.decoding = DecodeOptions(apply_exif_orientation, decode, max_pixels, max_scans, max_memory)
         self.transform = as_transform(transform)
         # A batch's images are a tuple of tensors, one a view.
         self._has_views = isinstance(self.transform, Views)
@@ -284,6 +306,7 @@ class NativeLoader:
             read_threads=_READ_THREADS,
             return_index=self._return_index,
             on_error=self.on_error,
+            **self.decoding.config(),
         )
 
     def _give_back(self, pipeline: Pipeline) -> None:
@@ -314,7 +337,9 @@ class NativeLoader:
         paths = self.dataset.paths
         for index in range(min(len(paths), 10)):
             try:
-                height, width = decode_image(paths[index]).shape[:2]
+                height, width = decode_image(
+                    paths[index], apply_exif_orientation=self.decoding.apply_exif_orientation
+                ).shape[:2]
             except (OSError, SampleError) as error:
                 failure = error
                 continue

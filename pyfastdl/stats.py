@@ -28,6 +28,8 @@ class Stats:
         read_s, decode_s, transform_s: spent by the threads, added up over them (decode and transform are measured on
             one image in eight).
         idle_s: decode threads had nothing to do, added up over them: all slots were full, or files weren't read yet.
+        wait_memory_s: threads waited for memory that others held for large images (``max_memory``), added up over them.
+        peak_memory: the most bytes that such images held at a time, since the loader's threads were started.
         num_workers: decode threads.
     """
 
@@ -45,6 +47,8 @@ class Stats:
     decode_s: float = 0.0
     transform_s: float = 0.0
     idle_s: float = 0.0
+    wait_memory_s: float = 0.0
+    peak_memory: int = 0
     num_workers: int = 0
 
     @property
@@ -94,6 +98,7 @@ class Stats:
             ("read", f"{self.read_s:.2f} s ({self.file_bytes / 1e6:.1f} MB, {self.waited_reads} files not cached)"),
             ("decode", f"{self.decode_s:.2f} s ({self.pillow_samples} images by Pillow)"),
             ("transform", f"{self.transform_s:.2f} s"),
+            ("large images", f"{self.peak_memory / 1e6:.1f} MB at most, {self.wait_memory_s:.2f} s waited for memory"),
             ("threads idle", f"{self.idle_s:.2f} s over {self.num_workers}"),
             ("failed samples", f"{self.failed_samples}"),
             ("verdict", self.verdict),

@@ -31,6 +31,26 @@ class RowSource {
   // The whole image's size.
   virtual Size size() const = 0;
 
+  // For who can do with fewer pixels: asks for the image at eighths / 8 of its size. True: from now on size(), regions
+  // and rows are those of the smaller image, each side times eighths / 8, rounded up; its pixels are not exact, also
+  // where eighths is 8. False: the source knows no cheaper way, and nothing has changed. Position x of the image is
+  // position x * eighths / 8 of the smaller one. REQUIRES: eighths is 1 to 8; before start().
+  virtual bool shrink(int eighths) {
+    (void)eighths;
+    return false;
+  }
+
+  // Bytes that start(region) will take at once and keep until close(), beyond a few rows: what its codec can't stream.
+  // An upper bound, known before any of it is allocated. REQUIRES: as start().
+  virtual std::uint64_t start_bytes(const Region& region) const {
+    (void)region;
+    return 0;
+  }
+
+  // Tells the source that its caller will keep so many bytes of what it reads: whoever reserves start_bytes() reserves
+  // them too. Before start(), or not at all.
+  virtual void will_keep(std::uint64_t bytes) { (void)bytes; }
+
   // REQUIRES: inside(region, size()), and the region is not empty.
   virtual Status start(const Region& region) = 0;
 

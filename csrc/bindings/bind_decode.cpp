@@ -13,6 +13,7 @@
 #include "bindings/bytes_view.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/image_opener.h"
 #include "decode/decoder_set.h"
 
 namespace py = pybind11;
@@ -29,64 +30,57 @@ void rgbx_to_rgb(const std::uint8_t* in, std::uint8_t* out, int pixels) {
 }
 
 // Rows of the region as packed RGB. Without the GIL.
-void read_region(Decoder& decoder, const Region& region, std::uint8_t* out) {
-  check(decoder.start(region));
+Status read_region(RowSource& image, const Region& region, std::uint8_t* out) {
+  if (Status s = image.start(region); !s.ok()) return s;
   constexpr int kRowsAtOnce = 16;  // an iMCU row of most JPEGs
-  const std::size_t stride = decoder.row_bytes() + kRowPadding;
+  const std::size_t stride = image.row_bytes() + kRowPadding;
   const int at_once = std::min(kRowsAtOnce, region.height);
   std::vector<std::uint8_t> memory(stride * static_cast<std::size_t>(at_once));
   std::vector<std::uint8_t*> rows;
   for (int i = 0; i < at_once; ++i) rows.push_back(memory.data() + static_cast<std::size_t>(i) * stride);
   for (int y = 0; y < region.height; y += at_once) {
     const int count = std::min(at_once, region.height - y);
-    check(decoder.read_rows(rows.data(), count));
+    if (Status s = image.read_rows(rows.data(), count); !s.ok()) return s;
     for (int i = 0; i < count; ++i) {
-      rgbx_to_rgb(rows[static_cast<std::size_t>(i)] + decoder.row_offset(), out, region.width);
+      rgbx_to_rgb(rows[static_cast<std::size_t>(i)] + image.row_offset(), out, region.width);
       out += static_cast<std::size_t>(region.width) * 3;
     }
   }
-  check(decoder.finish());
+  return image.finish();
 }
 
-struct Opened {
-  DecoderSet decoders;
-  Decoder* decoder = nullptr;  // nullptr: for Pillow
-};
-
-void open(Opened& opened, std::span<const std::uint8_t> bytes, std::uint64_t max_pixels) {
-  const GilReleased released;
-  Decoder* decoder = opened.decoders.find(sniff(bytes));
-  if (decoder == nullptr) return;
-  DecodeLimits limits;
-  limits.max_pixels = max_pixels;
-  const Status status = decoder->open(bytes, limits);
-  if (status.code() == Errc::unsupported) return;
-  check(status);
-  opened.decoder = decoder;
-}
-
-py::object decoded(Opened& opened, const Region& region) {
+// None where the image is one for Pillow.
+py::object decoded(RowSource& image, const Region& region) {
   py::array_t<std::uint8_t> out({region.height, region.width, 3});
   std::uint8_t* pixels = out.mutable_data();
+  Status status;
   {
     const GilReleased released;
-    read_region(*opened.decoder, region, pixels);
+    status = read_region(image, region, pixels);
   }
+  if (status.code() == Errc::unsupported) return py::none();
+  check(status);
   return out;
 }
 
-py::object decode(const py::object& data, std::uint64_t max_pixels) {
+RowSource* open(ImageOpener& opener, const BytesView& view, std::uint64_t max_pixels, bool orient) {
+  const GilReleased released;
+  return opener.open(view.span(), max_pixels, orient);
+}
+
+py::object decode(const py::object& data, std::uint64_t max_pixels, bool orient, bool fast) {
   const BytesView view(data);
-  Opened opened;
-  open(opened, view.span(), max_pixels);
-  if (opened.decoder == nullptr) return py::none();
-  return decoded(opened, whole(opened.decoder->size()));
+  ImageOpener opener;
+  RowSource* image = open(opener, view, max_pixels, orient);
+  if (image == nullptr) return py::none();
+  if (fast) image->shrink(8);
+  return decoded(*image, whole(image->size()));
 }
 
 // Throws Error for a region that isn't one of the image.
-Region checked_region(const Decoder& decoder, int top, int left, int height, int width) {
+Region checked_region(const RowSource& image, int top, int left, int height, int width) {
   const Region region{top, left, height, width};
-  const Size size = decoder.size();
+  const Size size = image.size();
   if (height <= 0 || width <= 0 || !inside(region, size)) {
     throw Error(Errc::invalid_argument, "the region (top " + std::to_string(top) + ", left " +
                                             std::to_string(left) + ", height " + std::to_string(height) +
@@ -99,28 +93,37 @@ Region checked_region(const Decoder& decoder, int top, int left, int height, int
 }
 
 py::object decode_region(const py::object& data, int top, int left, int height, int width,
-                         std::uint64_t max_pixels) {
+                         std::uint64_t max_pixels, bool orient) {
   const BytesView view(data);
-  Opened opened;
-  open(opened, view.span(), max_pixels);
-  if (opened.decoder == nullptr) return py::none();
-  return decoded(opened, checked_region(*opened.decoder, top, left, height, width));
+  ImageOpener opener;
+  RowSource* image = open(opener, view, max_pixels, orient);
+  if (image == nullptr) return py::none();
+  return decoded(*image, checked_region(*image, top, left, height, width));
 }
 
 py::object skips_around(const py::object& data, int top, int left, int height, int width,
                         std::uint64_t max_pixels) {
   const BytesView view(data);
-  Opened opened;
-  open(opened, view.span(), max_pixels);
-  if (opened.decoder == nullptr) return py::none();
-  const Region region = checked_region(*opened.decoder, top, left, height, width);
+  DecoderSet decoders;
+  Decoder* decoder = decoders.find(sniff(view.span()));
+  if (decoder == nullptr) return py::none();
   Status status;
   {
     const GilReleased released;
-    status = opened.decoder->start(region);
+    DecodeLimits limits;
+    limits.max_pixels = max_pixels;
+    status = decoder->open(view.span(), limits);
   }
+  if (status.code() == Errc::unsupported) return py::none();
   check(status);
-  return py::bool_(opened.decoder->last_was_region());
+  const Region region = checked_region(*decoder, top, left, height, width);
+  {
+    const GilReleased released;
+    status = decoder->start(region);
+  }
+  if (status.code() == Errc::unsupported) return py::none();
+  check(status);
+  return py::bool_(decoder->last_was_region());
 }
 
 }  // namespace
@@ -128,10 +131,12 @@ py::object skips_around(const py::object& data, int top, int left, int height, i
 void bind_decode(py::module_& m) {
   const DecodeLimits defaults;
   m.def("decode", &decode, py::arg("data"), py::kw_only(), py::arg("max_pixels") = defaults.max_pixels,
+        py::arg("apply_exif_orientation") = false, py::arg("fast") = false,
         "The image as uint8 (height, width, 3), equal to Pillow's convert('RGB'); None where the file is for "
         "Pillow.");
   m.def("decode_region", &decode_region, py::arg("data"), py::arg("top"), py::arg("left"), py::arg("height"),
         py::arg("width"), py::kw_only(), py::arg("max_pixels") = defaults.max_pixels,
+        py::arg("apply_exif_orientation") = false,
         "The same part of decode(data), without decoding the rest where the codec allows.");
   m.def("skips_around", &skips_around, py::arg("data"), py::arg("top"), py::arg("left"), py::arg("height"),
         py::arg("width"), py::kw_only(), py::arg("max_pixels") = defaults.max_pixels,

@@ -11,8 +11,8 @@
 #include "bindings/bytes_view.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/image_opener.h"
 #include "bindings/names.h"
-#include "decode/decoder_set.h"
 #include "transform/functional.h"
 
 namespace py = pybind11;
@@ -23,7 +23,8 @@ namespace {
 // None where the image is one for Pillow.
 py::object resized_crop_encoded(const py::object& data, int top, int left, int height, int width,
                                 const std::pair<int, int>& size, const std::string& filter,
-                                const std::string& pass_order) {
+                                const std::string& pass_order, std::uint64_t max_pixels, bool orient,
+                                bool fast) {
   const BytesView bytes(data);
   const Filter by = to_filter(filter);
   const PassOrder order = to_pass_order(pass_order);
@@ -35,11 +36,10 @@ py::object resized_crop_encoded(const py::object& data, int top, int left, int h
   Status status;
   {
     const GilReleased released;
-    DecoderSet decoders;
-    Decoder* decoder = decoders.find(sniff(bytes.span()));
-    status = decoder == nullptr ? Status(Errc::unsupported, "for Pillow")
-                                : decoder->open(bytes.span(), DecodeLimits{});
-    if (status.ok()) status = resized_crop(*decoder, crop, out, by, order, rgb);
+    ImageOpener opener;
+    RowSource* image = opener.open(bytes.span(), max_pixels, orient);
+    status = image == nullptr ? Status(Errc::unsupported, "for Pillow")
+                              : resized_crop(*image, crop, out, by, order, rgb, fast);
   }
   if (status.code() == Errc::unsupported) return py::none();
   check(status);
@@ -50,7 +50,9 @@ py::object resized_crop_encoded(const py::object& data, int top, int left, int h
 
 void bind_images(py::module_& m) {
   m.def("resized_crop_encoded", &resized_crop_encoded, py::arg("data"), py::arg("top"), py::arg("left"),
-        py::arg("height"), py::arg("width"), py::arg("size"), py::arg("filter"), py::arg("pass_order"));
+        py::arg("height"), py::arg("width"), py::arg("size"), py::arg("filter"), py::arg("pass_order"),
+        py::kw_only(), py::arg("max_pixels") = DecodeLimits{}.max_pixels,
+        py::arg("apply_exif_orientation") = false, py::arg("fast") = false);
 }
 
 }  // namespace pyfastdl::bindings

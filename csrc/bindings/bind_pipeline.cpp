@@ -167,6 +167,9 @@ class PipelineHandle {
       const std::string name(stage_name(static_cast<Stage>(i)));
       result[py::str(name + "_s")] = static_cast<double>(clocks.stages[i].nanoseconds) * 1e-9;
     }
+    const ByteBudget::Usage memory = core->memory().usage();
+    result["wait_memory_s"] = std::chrono::duration<double>(memory.waited).count();
+    result["peak_memory"] = memory.peak;
     return result;
   }
 
@@ -216,7 +219,8 @@ void bind_pipeline(py::module_& m) {
                        const std::vector<std::pair<std::shared_ptr<Plan>, std::pair<int, int>>>& views,
                        std::shared_ptr<Targets> targets, std::uint32_t batch_size, std::uint32_t prefetch,
                        unsigned decode_threads, unsigned read_threads, bool return_index,
-                       const std::string& on_error) {
+                       const std::string& on_error, std::uint64_t max_pixels, int max_scans,
+                       std::uint64_t max_memory, bool apply_exif_orientation, bool fast) {
              PipelineConfig config;
              config.paths = std::move(paths);
              for (const auto& [plan, size] : views) config.views.push_back({plan, {size.first, size.second}});
@@ -226,11 +230,16 @@ void bind_pipeline(py::module_& m) {
              config.read_threads = read_threads;
              config.return_index = return_index;
              config.on_error = parse_policy(on_error);
+             config.limits = {max_pixels, max_scans};
+             config.max_memory = max_memory;
+             config.apply_exif_orientation = apply_exif_orientation;
+             config.fast = fast;
              return std::make_shared<PipelineHandle>(std::move(config), targets ? *targets : Targets{});
            }),
            py::arg("paths"), py::arg("views"), py::kw_only(), py::arg("targets"), py::arg("batch_size"),
            py::arg("prefetch"), py::arg("decode_threads"), py::arg("read_threads"), py::arg("return_index"),
-           py::arg("on_error"))
+           py::arg("on_error"), py::arg("max_pixels"), py::arg("max_scans"), py::arg("max_memory"),
+           py::arg("apply_exif_orientation"), py::arg("fast"))
       .def("start_epoch",
            [](PipelineHandle& self, std::uint64_t seed, std::uint32_t epoch) {
              without_gil([&] { self.pipeline().start_epoch(seed, epoch); });
@@ -272,6 +281,11 @@ void bind_pipeline(py::module_& m) {
              const ByteBuffer& bytes = self.job().bytes;
              return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
            })
+      .def("reason", [](PillowWorker& self) { return self.job().reason; })
+      .def(
+          "reserve",
+          [](PillowWorker& self, std::uint64_t bytes) { without_gil([&] { self.reserve(bytes); }); },
+          py::arg("bytes"))
       .def("complete",
            [](PillowWorker& self, const py::array_t<std::uint8_t, py::array::c_style>& rgb) {
              if (rgb.ndim() != 3 || rgb.shape(2) != 3 || rgb.size() == 0) {
@@ -281,8 +295,13 @@ void bind_pipeline(py::module_& m) {
              const std::uint8_t* pixels = rgb.data();
              without_gil([&] { self.complete(pixels, size); });
            })
-      .def("fail",
-           [](PillowWorker& self, const std::string& reason) { without_gil([&] { self.fail(reason); }); });
+      .def(
+          "fail",
+          [](PillowWorker& self, const std::string& reason, bool out_of_memory) {
+            const Status status(out_of_memory ? Errc::out_of_memory : Errc::bad_data, reason);
+            without_gil([&] { self.fail(status); });
+          },
+          py::arg("reason"), py::arg("out_of_memory") = false);
 }
 
 }  // namespace pyfastdl::bindings

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/cpu_budget.h"
+#include "base/memory_limit.h"
 #include "base/permutation.h"
 #include "bindings/bindings.h"
 #include "bindings/gil.h"
@@ -184,6 +185,9 @@ void bind_source(py::module_& m) {
         "Lists every image in a folder and below it, with or without class folders.");
   m.def("permutation", &permuted, py::arg("n"), py::arg("seed"), py::arg("epoch"),
         "The shuffled order of range(n) for this seed and epoch, as an int64 array.");
+  m.def(
+      "granted_memory", [] { return granted_memory(); },
+      "Bytes that this process may use: the machine's memory or its cgroup's limit, whichever is less.");
   m.def(
       "granted_cpus", [] { return granted_cpus(); },
       "CPUs that this process may use: affinity and cgroup quota, rounded down, at least 1.");

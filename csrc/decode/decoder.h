@@ -5,12 +5,14 @@
 // nothing blocks, nothing is written to stderr, nothing unwinds out of it. After any error the next open()
 // starts afresh.
 //
-// Exactness: the rows are those of Pillow's Image.open(f).convert("RGB"), for any region. A valid file of a kind
-// that this decoder does not reproduce gives Errc::unsupported, at open(): the pipeline then asks Pillow.
+// Exactness: the rows are those of Pillow's Image.open(f).convert("RGB"), for any region, unless shrink() was called.
+// A file that this decoder does not reproduce, or that Pillow may judge otherwise, gives Errc::unsupported, at open()
+// or start(): the pipeline then asks Pillow.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/row_source.h"
@@ -27,6 +29,13 @@ struct DecodeLimits {
 class Decoder : public RowSource {
  public:
   virtual Status open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) = 0;
+
+  // Gives back what the image took. Until the next open() nothing else may be called.
+  virtual void close() = 0;
+
+  // The EXIF orientation that Pillow's ImageOps.exif_transpose would find, 1 to 8 (1: as stored); nullopt where only
+  // Pillow can tell. REQUIRES: open() succeeded.
+  virtual std::optional<int> orientation() const = 0;
 
   // Whether the last start() could leave out pixels around its region, rather than decode and drop them.
   virtual bool last_was_region() const { return false; }

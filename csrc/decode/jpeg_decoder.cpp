@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "decode/exif.h"
 #include "decode/limits.h"
 #include "decode/sniff.h"
 
@@ -14,9 +15,25 @@ Status JpegDecoder::open(std::span<const std::uint8_t> bytes, const DecodeLimits
   started_ = own_ = handed_over_ = false;
   if (sniff(bytes) != Codec::jpeg) return {Errc::bad_data, "wanted a JPEG image, got " + describe(bytes)};
   bytes_ = bytes;
+  markers_ = find_markers(bytes);
+  if (markers_.foreign >= 0) {
+    return {Errc::unsupported, "broken JPEG: a marker of unknown code " + std::to_string(markers_.foreign) +
+                                   " stands before the image data"};
+  }
   if (Status s = library_.open(bytes, limits); !s.ok()) return s;
   size_ = library_.size();
   return {};
+}
+
+std::optional<int> JpegDecoder::orientation() const {
+  if (markers_.exif_segments > 1) return std::nullopt;
+  return orientation_of(markers_.exif, markers_.xmp);
+}
+
+bool JpegDecoder::shrink(int eighths) {
+  if (!library_.shrink(eighths)) return false;
+  size_ = library_.size();
+  return true;
 }
 
 // JpegRegions::never is about libjpeg: a file whose regions are not to be decoded as such is not for our engine either.
@@ -24,8 +41,8 @@ Status JpegDecoder::start(const Region& region) {
   region_ = region;
   started_ = true;
   handed_over_ = false;
-  const bool may =
-      wanted_ == JpegEngine::own_where_exact && (regions_ != JpegRegions::never || region == whole(size_));
+  const bool may = wanted_ == JpegEngine::own_where_exact && !library_.shrunk() &&
+                   (regions_ != JpegRegions::never || region == whole(size_));
   own_ = may && baseline_.start(library_.header(), region);
   if (own_) {
     row_bytes_ = baseline_.row_bytes();

@@ -5,16 +5,21 @@
 // the file: it decodes what was handed out already once more, and goes on from there. So each failure, each
 // repaired file and each limit is libjpeg's, whichever engine began.
 //
+// shrink() makes it faster and inexact: libjpeg's inverse DCT gives fewer pixels, and chroma is spread out by
+// repetition.
+//
 // One thread. Owns both engines and a row of scratch; borrows the encoded bytes. Nothing blocks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/byte_buffer.h"
 #include "decode/decoder.h"
 #include "decode/jpeg_baseline.h"
+#include "decode/jpeg_markers.h"
 #include "decode/libjpeg_rows.h"
 
 namespace pyfastdl {
@@ -25,7 +30,11 @@ enum class JpegEngine { own_where_exact, libjpeg };
 class JpegDecoder final : public Decoder {
  public:
   Status open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) override;
+  void close() override { library_.close(); }
+  std::optional<int> orientation() const override;
   Size size() const override { return size_; }
+  bool shrink(int eighths) override;
+  std::uint64_t start_bytes(const Region&) const override { return library_.start_bytes(); }
   Status start(const Region& region) override;
   std::size_t row_bytes() const override { return row_bytes_; }
   std::size_t row_offset() const override { return row_offset_; }
@@ -56,6 +65,7 @@ class JpegDecoder final : public Decoder {
   Region region_;
   std::size_t row_bytes_ = 0;
   std::size_t row_offset_ = 0;
+  JpegMarkers markers_;
   JpegEngine wanted_ = JpegEngine::own_where_exact;
   JpegRegions regions_ = JpegRegions::where_exact;
   bool started_ = false;

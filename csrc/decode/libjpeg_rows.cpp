@@ -41,11 +41,18 @@ void cmyk_to_rgbx(std::uint8_t* row, std::size_t bytes) {
   }
 }
 
+// Why a part of an image would not equal the whole decoded and cropped, or nullptr.
+const char* distrust(JpegRegions regions) {
+  if (regions == JpegRegions::always) return nullptr;
+  if (regions == JpegRegions::never) return "a full decode was asked for";
+  return jpeg_regions_untrusted();
+}
+
 }  // namespace
 
 Status LibjpegRows::open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) {
   size_ = {};
-  partial_ = false;
+  partial_ = shrunk_ = false;
   full_reason_ = nullptr;
   bytes_ = bytes;
   if (Status s = session_.open(bytes, limits.max_scans); !s.ok()) return s;
@@ -56,6 +63,7 @@ Status LibjpegRows::open(std::span<const std::uint8_t> bytes, const DecodeLimits
     do {
       header = jpeg_read_header(&info, FALSE);
     } while (header == JPEG_HEADER_TABLES_ONLY);
+    several_scans_ = header == JPEG_HEADER_OK && jpeg_has_multiple_scans(&info) != FALSE;
   });
   if (!ok) return session_.failure();
   if (header != JPEG_HEADER_OK) {
@@ -69,24 +77,47 @@ Status LibjpegRows::open(std::span<const std::uint8_t> bytes, const DecodeLimits
   return check_pixels(size_, limits);
 }
 
-// Why a part of this image would not equal the whole decoded and cropped, or nullptr. REQUIRES: decompression
-// started.
-const char* LibjpegRows::distrust(JpegRegions regions) const {
+bool LibjpegRows::shrink(int eighths) {
+  jpeg_decompress_struct& info = session_.info;
+  const bool ok = session_.run([&] {
+    info.scale_num = static_cast<unsigned>(eighths);
+    info.scale_denom = 8;
+    jpeg_calc_output_dimensions(&info);
+  });
+  if (!ok) return false;
+  shrunk_ = true;
+  size_ = {static_cast<int>(info.output_height), static_cast<int>(info.output_width)};
+  return true;
+}
+
+// The coefficients of all components, in whole iMCUs, as libjpeg allocates them before it decodes the first of several
+// scans.
+std::uint64_t LibjpegRows::start_bytes() const {
+  if (!several_scans_) return 0;
   const jpeg_decompress_struct& info = session_.info;
-  if (regions == JpegRegions::always) return nullptr;
-  if (regions == JpegRegions::never) return "a full decode was asked for";
-  if (const char* reason = jpeg_regions_untrusted()) return reason;
-  // A progressive file whose last scans are missing: libjpeg smooths over block edges, with other neighbours
-  // at the edge of a region than in the middle of the image. Bits still to come are > 0, unknown ones < 0.
-  if (info.progressive_mode && info.coef_bits != nullptr) {
-    for (int c = 0; c < info.num_components; ++c) {
-      const int* bits = info.coef_bits[c];
-      if (std::any_of(bits, bits + DCTSIZE2, [](int left) { return left != 0; })) {
-        return "coefficients are missing, so that blocks are smoothed";
-      }
-    }
+  const auto blocks = [](std::uint64_t side, int most, int factor) {
+    const std::uint64_t mcu = static_cast<std::uint64_t>(most) * DCTSIZE;
+    return (side + mcu - 1) / mcu * static_cast<std::uint64_t>(factor);
+  };
+  std::uint64_t bytes = 0;
+  for (int c = 0; c < info.num_components; ++c) {
+    const jpeg_component_info& component = info.comp_info[c];
+    bytes += blocks(info.image_height, info.max_v_samp_factor, component.v_samp_factor) *
+             blocks(info.image_width, info.max_h_samp_factor, component.h_samp_factor) * sizeof(JBLOCK);
   }
-  return nullptr;
+  return bytes;
+}
+
+// Whether a progressive file ended before all its coefficients were there in full. Bits still to come are > 0, unknown
+// ones < 0. REQUIRES: decompression started.
+bool LibjpegRows::lacks_coefficients() const {
+  const jpeg_decompress_struct& info = session_.info;
+  if (!info.progressive_mode || info.coef_bits == nullptr) return false;
+  for (int c = 0; c < info.num_components; ++c) {
+    const int* bits = info.coef_bits[c];
+    if (std::any_of(bits, bits + DCTSIZE2, [](int left) { return left != 0; })) return true;
+  }
+  return false;
 }
 
 Status LibjpegRows::start(const Region& region, JpegRegions regions) {
@@ -100,11 +131,15 @@ Status LibjpegRows::start(const Region& region, JpegRegions regions) {
   bool ok = session_.run([&] {
     info.out_color_space = cmyk_ ? JCS_CMYK : JCS_EXT_RGBX;
     info.dct_method = JDCT_ISLOW;
-    info.do_fancy_upsampling = TRUE;
+    info.do_fancy_upsampling = shrunk_ ? FALSE : TRUE;
     started = jpeg_start_decompress(&info);
   });
   if (!ok) return session_.failure();
   if (!started) return cut_off();
+  // libjpeg then smooths over block edges, and its versions do that differently.
+  if (lacks_coefficients()) {
+    return {Errc::unsupported, "a progressive JPEG that lacks scans is left to Pillow"};
+  }
 
   if (region != whole(size_)) full_reason_ = distrust(regions);
   partial_ = region != whole(size_) && full_reason_ == nullptr;

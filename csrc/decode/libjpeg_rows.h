@@ -2,8 +2,8 @@
 // the reference for the decoder of our own.
 //
 // One thread. Owns the libjpeg object and at most one row of scratch; borrows the encoded bytes. Nothing
-// blocks. Rows stream: memory grows with the width, but for progressive files, whose coefficients libjpeg
-// holds whole. After an error: open() again.
+// blocks. Rows stream: memory grows with the width, but for files of several scans, whose coefficients libjpeg
+// holds whole: start_bytes() says how many bytes those are. After an error: open() again.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,14 @@ class LibjpegRows {
   const jpeg_decompress_struct& header() const { return session_.info; }
   Size size() const { return size_; }
 
+  // Gives back what the image took.
+  void close() { session_.close(); }
+
+  // As in RowSource, before start().
+  bool shrink(int eighths);
+  bool shrunk() const { return shrunk_; }
+  std::uint64_t start_bytes() const;
+
   // As in RowSource; once after each open().
   Status start(const Region& region, JpegRegions regions);
   std::size_t row_bytes() const { return row_bytes_; }
@@ -52,7 +60,7 @@ class LibjpegRows {
   const char* full_decode_reason() const { return full_reason_; }
 
  private:
-  const char* distrust(JpegRegions regions) const;
+  bool lacks_coefficients() const;
   Status skip_rows(int count);
   Status cut_off() const;
 
@@ -63,6 +71,8 @@ class LibjpegRows {
   std::size_t row_bytes_ = 0;
   std::size_t row_offset_ = 0;
   bool cmyk_ = false;
+  bool several_scans_ = false;
+  bool shrunk_ = false;
   bool partial_ = false;
   const char* full_reason_ = nullptr;
   ByteBuffer dropped_row_;

@@ -15,8 +15,8 @@
 namespace pyfastdl {
 namespace {
 
-// An interlaced image needs all of its lines at once; what an ordinary one took is kept for the next.
-constexpr std::size_t kKeptScratch = 16u << 20;
+// An interlaced image needs all of its lines at once; one line is kept for the next image.
+constexpr std::size_t kKeptScratch = 1u << 20;
 
 // Lines that carry data, over all passes of Adam7, for the given size.
 std::uint64_t interlaced_lines(Size size) {
@@ -132,6 +132,18 @@ Status PngDecoder::open(std::span<const std::uint8_t> bytes, const DecodeLimits&
   return {};
 }
 
+void PngDecoder::close() {
+  library_->close();
+  scratch_.trim(kKeptScratch);
+}
+
+std::uint64_t PngDecoder::start_bytes(const Region&) const {
+  if (!file_.interlaced()) return 0;
+  const int pixel_bytes = file_.color_type() == 2 || file_.color_type() == 6 ? kPixelBytes : 2;
+  return static_cast<std::uint64_t>(size_.height) * static_cast<std::uint64_t>(size_.width) *
+         static_cast<std::uint64_t>(pixel_bytes);
+}
+
 // One byte a pixel (gray, gray + alpha, indices) is looked up; two (gray of 16 bits) are clipped.
 void PngDecoder::choose_expansion() {
   const int color = file_.color_type();
@@ -175,7 +187,6 @@ std::size_t PngDecoder::row_offset() const {
 Status PngDecoder::start(const Region& region) {
   region_ = region;
   choose_expansion();
-  scratch_.trim(kKeptScratch);
   const std::size_t lines = file_.interlaced() ? static_cast<std::size_t>(size_.height) : 1;
   try {
     scratch_.resize(lines * static_cast<std::size_t>(size_.width) *

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/byte_buffer.h"
@@ -24,7 +25,10 @@ class PngDecoder final : public Decoder {
   ~PngDecoder() override;
 
   Status open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) override;
+  void close() override;
+  std::optional<int> orientation() const override { return file_.orientation(); }
   Size size() const override { return size_; }
+  std::uint64_t start_bytes(const Region& region) const override;
   Status start(const Region& region) override;
   std::size_t row_bytes() const override;
   std::size_t row_offset() const override;

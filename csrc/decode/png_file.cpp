@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "decode/exif.h"
+
 namespace pyfastdl {
 namespace {
 
@@ -63,6 +65,12 @@ bool valid_combination(int color_type, int depth) {
     default:
       return false;
   }
+}
+
+// What a text chunk begins with, up to a zero byte.
+std::string_view keyword(std::span<const std::uint8_t> data) {
+  const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+  return text.substr(0, text.find('\0'));
 }
 
 }  // namespace
@@ -221,6 +229,27 @@ bool PngFile::tail_cut_off() const {
     if (!holds(chunk)) return true;
   } while (chunk_at(behind(chunk), chunk));
   return false;
+}
+
+// The last eXIf chunk counts, wherever it stands. Text chunks count where it has no orientation, or when they are
+// named so that they take its place.
+std::optional<int> PngFile::orientation() const {
+  std::span<const std::uint8_t> exif;
+  bool text_may_count = false;
+  bool behind_data = false;
+  Chunk chunk;
+  for (std::size_t at = kSignature.size(); chunk_at(at, chunk) && holds(chunk); at = behind(chunk)) {
+    const std::string_view name = name_of(chunk.name);
+    if (name == "IEND" || (behind_data && animated_ && name == "fcTL")) break;
+    if (name == "IDAT") behind_data = true;
+    if (name == "eXIf") exif = bytes_.subspan(chunk.begin, chunk.size);
+    if (name != "tEXt" && name != "zTXt" && name != "iTXt") continue;
+    const std::string_view key = keyword(bytes_.subspan(chunk.begin, chunk.size));
+    if (key == "exif") return std::nullopt;
+    if (key == "Raw profile type exif" || key == "XML:com.adobe.xmp" || key == "xmp") text_may_count = true;
+  }
+  const std::optional<int> found = exif_orientation(exif);
+  return found || text_may_count ? found : 1;
 }
 
 }  // namespace pyfastdl

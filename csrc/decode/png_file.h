@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/status.h"
@@ -30,6 +31,9 @@ class PngFile {
   }  // as in IHDR: 0 gray, 2 RGB, 3 palette, 4 gray + alpha, 6 RGBA
   bool interlaced() const { return interlaced_; }
   std::span<const std::uint8_t> palette() const { return palette_; }  // RGB triples
+
+  // The EXIF orientation, 1 to 8; nullopt where it may be in text chunks, which only Pillow reads.
+  std::optional<int> orientation() const;
 
   // Copies the next `size` bytes of the clean stream; false when the image data end before.
   // Called while libpng may jump: see Note [setjmp].

@@ -7,13 +7,14 @@
 #include <new>
 #include <string>
 
+#include "decode/exif.h"
 #include "decode/limits.h"
 #include "decode/sniff.h"
 
 namespace pyfastdl {
 namespace {
 
-constexpr std::size_t kKeptPixels = 16u << 20;
+constexpr std::size_t kKeptPixels = 1u << 20;
 
 // Lossy files have half as many chroma samples, and upsampling looks one of them further.
 constexpr int kMargin = 2;
@@ -63,7 +64,48 @@ Status WebpDecoder::open(std::span<const std::uint8_t> bytes, const DecodeLimits
   if (features.has_animation != 0) return {Errc::unsupported, "an animated WebP is left to Pillow"};
   bytes_ = bytes.first(claimed);
   size_ = {features.height, features.width};
+  lossless_ = features.format != 1;  // 0: undefined or mixed
+  alpha_ = features.has_alpha != 0;
   return check_pixels(size_, limits);
+}
+
+void WebpDecoder::close() { pixels_.trim(kKeptPixels); }
+
+// The region, and what libwebp holds of the whole image: every pixel of a lossless one; of a lossy one's transparency,
+// which is coded without loss, two planes.
+std::uint64_t WebpDecoder::start_bytes(const Region& region) const {
+  const auto pixels = [](Size size) {
+    return static_cast<std::uint64_t>(size.height) * static_cast<std::uint64_t>(size.width);
+  };
+  const std::uint64_t held = lossless_ ? kPixelBytes : alpha_ ? 2 : 0;
+  return pixels(with_margin(region, size_).size()) * kPixelBytes + pixels(size_) * held;
+}
+
+// Only the extended format has metadata (RFC 9649, 2.7): its flags say which chunks count, and the first of a kind does.
+std::optional<int> WebpDecoder::orientation() const {
+  constexpr std::size_t kFirstChunk = 12;
+  constexpr std::uint8_t kExifFlag = 0x08, kXmpFlag = 0x04;
+  const auto named = [this](std::size_t at, const char* name) {
+    return std::memcmp(bytes_.data() + at, name, 4) == 0;
+  };
+  if (bytes_.size() < kFirstChunk + 18 || !named(kFirstChunk, "VP8X")) return 1;
+  const std::uint8_t flags = bytes_[kFirstChunk + 8];
+  std::span<const std::uint8_t> exif, xmp;
+  bool has_exif = (flags & kExifFlag) == 0, has_xmp = (flags & kXmpFlag) == 0;
+  for (std::size_t at = kFirstChunk; bytes_.size() - at >= 8;) {
+    const std::size_t size = little_endian(bytes_.data() + at + 4);
+    if (size > bytes_.size() - at - 8) return std::nullopt;
+    const std::span<const std::uint8_t> data = bytes_.subspan(at + 8, size);
+    if (!has_exif && named(at, "EXIF")) {
+      exif = data;
+      has_exif = true;
+    } else if (!has_xmp && named(at, "XMP ")) {
+      xmp = data;
+      has_xmp = true;
+    }
+    at += std::min(8 + size + size % 2, bytes_.size() - at);
+  }
+  return orientation_of(exif, xmp);
 }
 
 Status WebpDecoder::start(const Region& region) {
@@ -71,7 +113,6 @@ Status WebpDecoder::start(const Region& region) {
   decoded_ = with_margin(region, size_);
   next_row_ = 0;
   const std::size_t stride = static_cast<std::size_t>(decoded_.width) * kPixelBytes;
-  pixels_.trim(kKeptPixels);
   try {
     pixels_.resize(stride * static_cast<std::size_t>(decoded_.height));
   } catch (const std::bad_alloc&) {

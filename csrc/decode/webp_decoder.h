@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/byte_buffer.h"
@@ -16,7 +17,10 @@ namespace pyfastdl {
 class WebpDecoder final : public Decoder {
  public:
   Status open(std::span<const std::uint8_t> bytes, const DecodeLimits& limits) override;
+  void close() override;
+  std::optional<int> orientation() const override;
   Size size() const override { return size_; }
+  std::uint64_t start_bytes(const Region& region) const override;
   Status start(const Region& region) override;
   std::size_t row_bytes() const override { return static_cast<std::size_t>(region_.width) * kPixelBytes; }
   std::size_t row_offset() const override { return 0; }
@@ -27,6 +31,8 @@ class WebpDecoder final : public Decoder {
  private:
   std::span<const std::uint8_t> bytes_;
   Size size_;
+  bool lossless_ = false;
+  bool alpha_ = false;
   Region region_;
   Region decoded_;  // what pixels_ holds: the region and a margin
   int next_row_ = 0;

@@ -33,7 +33,11 @@ struct PipelineConfig {
   unsigned read_threads = 4;
   bool return_index = false;
   ErrorPolicy on_error = ErrorPolicy::raise;
+  bool apply_exif_orientation = false;
+  bool fast = false;  // decode fewer pixels where the result is small: inexact
   DecodeLimits limits;
+  // What the images that are decoded at a time may take together, as far as they must be held whole.
+  std::uint64_t max_memory = std::uint64_t{1} << 30;
   std::uint64_t max_file_bytes = kMaxFileBytes;
 };
 

@@ -36,6 +36,7 @@ Core::Core(PipelineConfig config)
     : config_(std::move(config)),
       ring_(std::make_shared<Consumer>(Segment::create_private(ring_spec(config_)))),
       producer_(Producer::attach(ring_->segment())),
+      memory_(config_.max_memory),
       queues_(config_.read_threads * kReadBacklogPerThread, kPillowBacklog) {
   auto fields = static_cast<int>(config_.views.size());
   if (config_.targets != nullptr) target_field_ = fields++;
@@ -57,7 +58,7 @@ void Core::read_loop() {
       status = Status(Errc::out_of_memory, "not enough memory to read the file");
     }
     if (!status.ok()) {
-      fail(std::move(job), status.message());
+      fail(std::move(job), status);
       continue;
     }
     add(counters_.waited_reads, 1);
@@ -96,13 +97,14 @@ JobPtr Core::next_job() {
         queues_.push_to_read(std::move(job));
         break;
       case ReadOutcome::failed:
-        fail(std::move(job), status.message());
+        fail(std::move(job), status);
         break;
     }
   }
 }
 
 void Core::publish(JobPtr job, bool ok) {
+  job->memory.release();
   producer_->publish(job->ticket, ok);
   queues_.recycle(std::move(job));
 }
@@ -121,14 +123,16 @@ void Core::finish(JobPtr job) {
   publish(std::move(job), true);
 }
 
-void Core::fail(JobPtr job, const std::string& reason) {
+void Core::fail(JobPtr job, const Status& status) {
+  note_failure(*job, status);
+  if (status.code() == Errc::out_of_memory) return publish(std::move(job), false);
   add(counters_.failed_samples, 1);
-  note_failure(*job, reason);
   if (config_.on_error == ErrorPolicy::replace) {
     if (const auto other = replacement(key_of(*job), config_.paths->size(), job->attempt)) {
       job->index = *other;
       ++job->attempt;
       job->reason.clear();
+      job->memory.release();
       queues_.push_to_read(std::move(job));
       return;
     }
@@ -141,10 +145,11 @@ void Core::hand_to_pillow(JobPtr job, std::string reason) {
   queues_.push_to_pillow(std::move(job));
 }
 
-void Core::note_failure(const Job& job, const std::string& reason) {
+void Core::note_failure(const Job& job, const Status& status) {
   std::string path = config_.paths->path(static_cast<std::size_t>(job.index));
   MutexLock lock(failures_mutex_);
-  failures_[job.ticket.batch].push_back({job.ticket.cell, {job.index, std::move(path), reason, -1}});
+  failures_[job.ticket.batch].push_back(
+      {job.ticket.cell, {job.index, std::move(path), status.message(), -1, status.code()}});
 }
 
 void Core::note_replacement(const Job& job) {
@@ -175,6 +180,7 @@ void Core::cancel() {
 
 void Core::stop() {
   ring_->close();
+  memory_.stop();
   queues_.stop();
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/mutex.h"
 #include "base/stage_clock.h"
 #include "pipeline/config.h"
@@ -37,8 +38,9 @@ class Core {
 
   // The pixels of all views are written: adds target and index, publishes.
   void finish(JobPtr job);
-  // The sample can't be loaded: its replacement is sent on its way, or the cell is published as failed.
-  void fail(JobPtr job, const std::string& reason);
+  // The sample can't be loaded: its replacement is sent on its way, or the cell is published as failed. Where memory ran
+  // out, the file isn't to blame: that is no failure to pass over, and ends the batch whatever the policy is.
+  void fail(JobPtr job, const Status& status);
   void hand_to_pillow(JobPtr job, std::string reason);
 
   // Where view `view` of the job's sample goes.
@@ -62,6 +64,7 @@ class Core {
   JobQueues& queues() { return queues_; }
   Counters& counters() { return counters_; }
   StageClocks& clocks() { return clocks_; }
+  ByteBudget& memory() { return memory_; }
 
   // The fields of a batch: the pixels of view v are field v; then targets, then indices.
   int target_field() const { return target_field_; }  // -1: none
@@ -70,7 +73,7 @@ class Core {
  private:
   JobPtr next_job();
   void publish(JobPtr job, bool ok);
-  void note_failure(const Job& job, const std::string& reason) PYFASTDL_EXCLUDES(failures_mutex_);
+  void note_failure(const Job& job, const Status& status) PYFASTDL_EXCLUDES(failures_mutex_);
   void note_replacement(const Job& job) PYFASTDL_EXCLUDES(failures_mutex_);
 
   // Constant after construction.
@@ -80,6 +83,7 @@ class Core {
   std::shared_ptr<Consumer> ring_;
   std::unique_ptr<Producer> producer_;
 
+  ByteBudget memory_;  // before the queues, whose jobs hold parts of it
   JobQueues queues_;
   Counters counters_;
   StageClocks clocks_;

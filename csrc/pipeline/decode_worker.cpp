@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "decode/sniff.h"
@@ -14,93 +15,80 @@ namespace {
 // turn. One image in eight is measured, and counts for eight.
 constexpr unsigned kTimedEvery = 8;
 
-using Clock = std::chrono::steady_clock;
-
-// Forwards to another source and adds up the time spent there.
-class TimedSource final : public RowSource {
- public:
-  explicit TimedSource(RowSource& source) : source_(source) {}
-
-  Size size() const override { return source_.size(); }
-  Status start(const Region& region) override {
-    return timed([&] { return source_.start(region); });
+// Runs one sample's work: what it throws becomes the sample's failure, for one image must never be the end of the
+// process.
+template <class Work>
+Status guarded(const char* what, Work work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return {Errc::out_of_memory, std::string("not enough memory to ") + what + " the image"};
+  } catch (const std::exception& error) {
+    return {Errc::bad_data, error.what()};
   }
-  std::size_t row_bytes() const override { return source_.row_bytes(); }
-  std::size_t row_offset() const override { return source_.row_offset(); }
-  Status read_rows(std::uint8_t* const* rows, int count) override {
-    return timed([&] { return source_.read_rows(rows, count); });
-  }
-  Status finish() override {
-    return timed([&] { return source_.finish(); });
-  }
-
-  Clock::duration spent() const { return spent_; }
-
- private:
-  template <class Call>
-  Status timed(Call call) {
-    const auto begin = Clock::now();
-    Status status = call();
-    spent_ += Clock::now() - begin;
-    return status;
-  }
-
-  RowSource& source_;
-  Clock::duration spent_{};
-};
+}
 
 }  // namespace
 
-DecodeWorker::DecodeWorker(Core& core) : core_(core), transformer_(core.config().views) {}
+DecodeWorker::DecodeWorker(Core& core)
+    : core_(core), source_(core.memory()), transformer_(core.config().views, core.config().fast) {}
 
-Status DecodeWorker::transform(const Job& job, RowSource& image) {
+Status DecodeWorker::transform(Job& job, RowSource& image, int orientation) {
   const SampleKey key = key_of(job);
   cells_.clear();
   for (std::size_t v = 0; v < core_.config().views.size(); ++v) cells_.push_back(core_.pixels(job, v));
-  if (timed_++ % kTimedEvery != 0) return transformer_.run(image, key, cells_);
-  TimedSource timed(image);
-  const auto begin = Clock::now();
-  Status status = transformer_.run(timed, key, cells_);
-  const auto all = Clock::now() - begin;
-  core_.clocks().add(Stage::decode, timed.spent() * kTimedEvery, kTimedEvery);
-  core_.clocks().add(Stage::transform, (all - timed.spent()) * kTimedEvery, kTimedEvery);
+  const bool timed = timed_++ % kTimedEvery == 0;
+  source_.reset(image, orientation, job.memory, timed);
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = transformer_.run(source_, key, cells_);
+  if (timed) {
+    const auto rest = std::chrono::steady_clock::now() - begin - source_.spent() - source_.waited();
+    core_.clocks().add(Stage::decode, source_.spent() * kTimedEvery, kTimedEvery);
+    core_.clocks().add(Stage::transform, rest * kTimedEvery, kTimedEvery);
+  }
+  source_.close();
   return status;
 }
 
-void DecodeWorker::process(JobPtr job) {
-  Status status;
-  try {
-    const std::span<const std::uint8_t> bytes(job->bytes.data(), job->bytes.size());
-    if (bytes.empty()) return core_.fail(std::move(job), "wanted an image, got an empty file");
-    Decoder* decoder = decoders_.find(sniff(bytes));
-    if (decoder == nullptr) return core_.hand_to_pillow(std::move(job), {});
-    status = decoder->open(bytes, core_.config().limits);
-    if (status.ok()) status = transform(*job, *decoder);
-  } catch (const std::bad_alloc&) {
-    status = Status(Errc::out_of_memory, "not enough memory to decode the image");
-  } catch (const std::exception& error) {
-    status = Status(Errc::bad_data, error.what());  // one image must never be the end of the process
+Status DecodeWorker::decode(Job& job, Decoder& decoder) {
+  const PipelineConfig& config = core_.config();
+  const std::span<const std::uint8_t> bytes(job.bytes.data(), job.bytes.size());
+  if (Status s = decoder.open(bytes, config.limits); !s.ok()) return s;
+  int orientation = 1;
+  if (config.apply_exif_orientation) {
+    const std::optional<int> found = decoder.orientation();
+    if (!found) return {Errc::unsupported, "an image whose orientation only Pillow can tell"};
+    orientation = *found;
   }
+  return transform(job, decoder, orientation);
+}
+
+void DecodeWorker::process(JobPtr job) {
+  const std::span<const std::uint8_t> bytes(job->bytes.data(), job->bytes.size());
+  if (bytes.empty())
+    return core_.fail(std::move(job), {Errc::bad_data, "wanted an image, got an empty file"});
+  Decoder* decoder = nullptr;
+  Status status = guarded("decode", [&]() -> Status {
+    decoder = decoders_.find(sniff(bytes));
+    return decoder == nullptr ? Status() : decode(*job, *decoder);
+  });
+  if (decoder == nullptr && status.ok()) return core_.hand_to_pillow(std::move(job), {});
+  // The memory first, then the right to it: it is another thread's at once.
+  if (decoder != nullptr) decoder->close();
+  job->memory.release();
   if (status.ok()) return core_.finish(std::move(job));
   // Pillow has the last word on what is broken: a file that it can read is loaded, and otherwise the reason is given
   // in its words, which users know.
   if (status.code() == Errc::unsupported || status.code() == Errc::bad_data) {
     return core_.hand_to_pillow(std::move(job), status.message());
   }
-  core_.fail(std::move(job), status.message());
+  core_.fail(std::move(job), status);
 }
 
 void DecodeWorker::process_pixels(JobPtr job, const std::uint8_t* rgb, Size size) {
-  Status status;
-  try {
-    pixels_.reset(rgb, size, 3, static_cast<std::ptrdiff_t>(size.width) * 3);
-    status = transform(*job, pixels_);
-  } catch (const std::bad_alloc&) {
-    status = Status(Errc::out_of_memory, "not enough memory to transform the image");
-  } catch (const std::exception& error) {
-    status = Status(Errc::bad_data, error.what());
-  }
-  if (!status.ok()) return core_.fail(std::move(job), status.message());
+  pixels_.reset(rgb, size, 3, static_cast<std::ptrdiff_t>(size.width) * 3);
+  const Status status = guarded("transform", [&] { return transform(*job, pixels_, 1); });
+  if (!status.ok()) return core_.fail(std::move(job), status);
   add(core_.counters().pillow_samples, 1);
   core_.finish(std::move(job));
 }

@@ -1,6 +1,7 @@
 // DecodeWorker: what one thread needs to turn a file's bytes into a finished cell: decoders and scratch memory.
 //
-// Belongs to one thread (a native decode thread, or one that Python owns). Nothing here blocks.
+// Belongs to one thread (a native decode thread, or one that Python owns). It waits for nothing but memory that other
+// threads hold.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include "base/pixels_source.h"
 #include "decode/decoder_set.h"
 #include "pipeline/core.h"
+#include "pipeline/sample_source.h"
 #include "transform/view_transformer.h"
 
 namespace pyfastdl {
@@ -25,11 +27,13 @@ class DecodeWorker {
   void process_pixels(JobPtr job, const std::uint8_t* rgb, Size size);
 
  private:
-  Status transform(const Job& job, RowSource& image);
+  Status decode(Job& job, Decoder& decoder);
+  Status transform(Job& job, RowSource& image, int orientation);
 
   Core& core_;
   DecoderSet decoders_;
   PixelsSource pixels_;
+  SampleSource source_;
   ViewTransformer transformer_;
   std::vector<std::byte*> cells_;  // of the views of the job at hand
   unsigned timed_ = 0;

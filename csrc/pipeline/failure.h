@@ -13,6 +13,7 @@ struct Failure {
   std::string path;
   std::string reason;
   std::int64_t replaced_by = -1;  // the sample that took its place; -1: none did
+  Errc code = Errc::bad_data;
 };
 
 class SampleFailureError : public Error {

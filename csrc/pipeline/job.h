@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/byte_budget.h"
 #include "base/byte_buffer.h"
 #include "ring/ticket.h"
 
@@ -16,6 +17,7 @@ struct Job {
   std::uint32_t attempt = 0;  // how many replacements were tried
   std::string path;
   ByteBuffer bytes;
+  ByteBudget::Reservation memory;  // for what its decoding must hold at once
   std::string reason;  // why the native decoder passed it on to Pillow; empty: it is not its format
 };
 

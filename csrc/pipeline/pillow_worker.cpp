@@ -20,7 +20,9 @@ PillowWorker::~PillowWorker() {
     job_.release();
     return;
   }
-  if (job_ != nullptr) fail("the thread that decodes with Pillow ended before the image was decoded");
+  if (job_ != nullptr) {
+    fail({Errc::bad_data, "the thread that decodes with Pillow ended before the image was decoded"});
+  }
 }
 
 bool PillowWorker::next(Deadline deadline) {
@@ -39,10 +41,16 @@ JobPtr PillowWorker::take() {
   return std::move(job_);
 }
 
+void PillowWorker::reserve(std::uint64_t bytes) {
+  (void)job();
+  const Status status = core_->memory().reserve(bytes, job_->memory);
+  if (!status.ok()) throw Error(status);
+}
+
 void PillowWorker::complete(const std::uint8_t* rgb, Size size) {
   worker_->process_pixels(take(), rgb, size);
 }
 
-void PillowWorker::fail(const std::string& reason) { core_->fail(take(), reason); }
+void PillowWorker::fail(const Status& status) { core_->fail(take(), status); }
 
 }  // namespace pyfastdl

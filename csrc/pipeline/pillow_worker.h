@@ -33,8 +33,11 @@ class PillowWorker {
 
   // These throw Error(state) unless next() gave a job.
   const Job& job() const;
+  // Before memory is taken for its pixels: waits until other threads leave room for that. Throws Error(limit) when it
+  // can never be had, Error(closed) after the pipeline's end. Given back when the job ends.
+  void reserve(std::uint64_t bytes);
   void complete(const std::uint8_t* rgb, Size size);
-  void fail(const std::string& reason);
+  void fail(const Status& status);
 
  private:
   JobPtr take();

@@ -36,6 +36,17 @@ void check(const PipelineConfig& config) {
   require(config.read_threads > 0, "a pipeline needs a reader thread");
 }
 
+// Skipped or replaced, a sample for which there was no memory would be a good one lost.
+void refuse_lack_of_memory(const std::vector<Core::CellFailure>& failures) {
+  for (const Core::CellFailure& f : failures) {
+    if (f.failure.code != Errc::out_of_memory) continue;
+    throw Error(Errc::out_of_memory,
+                "sample " + std::to_string(f.failure.index) + " (" + f.failure.path +
+                    "): " + f.failure.reason +
+                    ": lower max_memory, num_workers, batch_size or prefetch_factor, or leave the file out");
+  }
+}
+
 }  // namespace
 
 Pipeline::Pipeline(PipelineConfig config) : pid_(::getpid()) {
@@ -171,7 +182,10 @@ Pipeline::Harvest Pipeline::harvest(std::uint64_t sequence, Batch& batch) {
 
   std::uint32_t size = ring.cell_count(slot);
   std::vector<Core::CellFailure> failures = core_->take_failures(sequence);
-  for (const Core::CellFailure& f : failures) errors_.push_back(f.failure);
+  for (const Core::CellFailure& f : failures) {
+    if (f.failure.code != Errc::out_of_memory) errors_.push_back(f.failure);
+  }
+  refuse_lack_of_memory(failures);
   if (!failures.empty()) {
     const auto lost = std::find_if(failures.begin(), failures.end(),
                                    [](const Core::CellFailure& f) { return f.failure.replaced_by < 0; });
@@ -236,7 +250,7 @@ std::vector<Failure> Pipeline::unfinished(std::size_t most) {
   for (std::uint32_t cell = 0; cell < ring.cell_count(slot) && samples.size() < most; ++cell) {
     if (is_terminal(ring.cell_state(slot, cell))) continue;
     const std::int64_t index = ring.index(slot, cell);
-    samples.push_back({index, config().paths->path(static_cast<std::size_t>(index)), "not loaded yet", -1});
+    samples.push_back({index, config().paths->path(static_cast<std::size_t>(index)), "not loaded yet"});
   }
   return samples;
 }

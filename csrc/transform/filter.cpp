@@ -49,8 +49,8 @@ std::int32_t to_fixed(double weight) {
 }
 
 template <class Kernel>
-void compute(int in, int out, int window_begin, int window_size, Taps& taps) {
-  const double scale = static_cast<double>(in) / out;
+void compute(int in, int out, int window_begin, int window_size, Taps& taps, const Extent& extent) {
+  const double scale = (extent.length > 0 ? extent.length : in) / out;
   const double filter_scale = std::max(scale, 1.0);
   const double support = Kernel::kSupport * filter_scale;
   const double inverse = 1.0 / filter_scale;
@@ -69,7 +69,7 @@ void compute(int in, int out, int window_begin, int window_size, Taps& taps) {
   double* raw = taps.scratch.data();
 
   for (std::size_t i = 0; i < size; ++i) {
-    const double center = (window_begin + static_cast<int>(i) + 0.5) * scale;
+    const double center = extent.begin + (window_begin + static_cast<int>(i) + 0.5) * scale;
     const int first = std::max(static_cast<int>(center - support + 0.5), 0);
     const int last = std::min(static_cast<int>(center + support + 0.5), in);
     const int count = last - first;
@@ -104,16 +104,17 @@ bool vertical_first(PassOrder order, Size in, Size out) {
   return false;
 }
 
-void compute_taps(Filter filter, int in, int out, int window_begin, int window_size, Taps& taps) {
+void compute_taps(Filter filter, int in, int out, int window_begin, int window_size, Taps& taps,
+                  const Extent& extent) {
   switch (filter) {
     case Filter::box:
-      return compute<BoxKernel>(in, out, window_begin, window_size, taps);
+      return compute<BoxKernel>(in, out, window_begin, window_size, taps, extent);
     case Filter::bilinear:
-      return compute<BilinearKernel>(in, out, window_begin, window_size, taps);
+      return compute<BilinearKernel>(in, out, window_begin, window_size, taps, extent);
     case Filter::bicubic:
-      return compute<BicubicKernel>(in, out, window_begin, window_size, taps);
+      return compute<BicubicKernel>(in, out, window_begin, window_size, taps, extent);
     case Filter::lanczos:
-      return compute<LanczosKernel>(in, out, window_begin, window_size, taps);
+      return compute<LanczosKernel>(in, out, window_begin, window_size, taps, extent);
   }
 }
 

@@ -42,8 +42,17 @@ struct Taps {
   std::vector<double> scratch;
 };
 
+// A part of an axis, from edge to edge: it may begin and end within positions. Without a length: all of the axis.
+struct Extent {
+  double begin = 0;
+  double length = 0;
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
 // The outputs [window_begin, window_begin + window_size) of an axis of `in` positions that becomes `out`.
 // REQUIRES: in, out and window_size positive, the window inside [0, out).
-void compute_taps(Filter filter, int in, int out, int window_begin, int window_size, Taps& taps);
+// With an extent, only that part of the axis becomes the outputs, as with a `box` in Pillow's Image.resize().
+void compute_taps(Filter filter, int in, int out, int window_begin, int window_size, Taps& taps,
+                  const Extent& extent = {});
 
 }  // namespace pyfastdl

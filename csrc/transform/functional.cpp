@@ -4,6 +4,7 @@
 #include <string>
 
 #include "transform/pixels.h"
+#include "transform/smaller_image.h"
 #include "transform/step_runner.h"
 
 namespace pyfastdl {
@@ -26,7 +27,7 @@ std::string text(int height, int width) { return std::to_string(height) + "x" + 
 }  // namespace
 
 Status resized_crop(RowSource& image, const Region& crop, Size out, Filter filter, PassOrder order,
-                    std::uint8_t* rgb_out) {
+                    std::uint8_t* rgb_out, bool fast) {
   constexpr int kLimit = kMaxSide;
   const auto fits = [](int side) { return side >= 1 && side <= kLimit; };
   const auto near = [](int at) { return at >= -kLimit && at <= kLimit; };
@@ -43,6 +44,7 @@ Status resized_crop(RowSource& image, const Region& crop, Size out, Filter filte
   steps.start(image.size());
   steps.crop(crop);
   steps.resize(out, filter, order);
+  if (fast) use_smaller_image(image, steps);
   RgbSink sink(rgb_out);
   StepRunner runner;
   return runner.run(steps, image, sink);

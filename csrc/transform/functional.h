@@ -12,8 +12,8 @@ namespace pyfastdl {
 
 // Crops, then resizes, as torchvision does on PIL images: what lies outside the image is zero. `image` was opened;
 // `rgb_out` has room for out.height * out.width * 3 bytes (rows top to bottom, three bytes a pixel).
-// Errc::invalid_argument for an empty crop or result. Throws std::bad_alloc.
+// `fast`: the image may give fewer pixels, see smaller_image.h. Errc::invalid_argument for an empty crop or result. Throws std::bad_alloc.
 Status resized_crop(RowSource& image, const Region& crop, Size out, Filter filter, PassOrder order,
-                    std::uint8_t* rgb_out);
+                    std::uint8_t* rgb_out, bool fast = false);
 
 }  // namespace pyfastdl

@@ -81,21 +81,23 @@ class Run {
 };
 
 Status Run::run(int top, int left) {
-  horizontal_ = spec_.in.width != spec_.out.width;
-  vertical_ = spec_.in.height != spec_.out.height;
+  horizontal_ = spec_.resizes_columns();
+  vertical_ = spec_.resizes_rows();
   // Without a horizontal pass the ring holds source rows, as when the vertical one comes first.
   vertical_first_ = !horizontal_ || vertical_first(spec_.order, spec_.in, spec_.out);
 
   const Region& window = spec_.window;
   region_ = window;
   if (horizontal_) {
-    compute_taps(spec_.filter, spec_.in.width, spec_.out.width, window.left, window.width, s_.taps_x);
+    compute_taps(spec_.filter, spec_.in.width, spec_.out.width, window.left, window.width, s_.taps_x,
+                 spec_.columns);
     pack_horizontal(s_.taps_x, s_.packed_x);
     region_.left = s_.taps_x.begin;
     region_.width = s_.taps_x.end - s_.taps_x.begin;
   }
   if (vertical_) {
-    compute_taps(spec_.filter, spec_.in.height, spec_.out.height, window.top, window.height, s_.taps_y);
+    compute_taps(spec_.filter, spec_.in.height, spec_.out.height, window.top, window.height, s_.taps_y,
+                 spec_.rows);
     pack_vertical(s_.taps_y, s_.packed_y);
     region_.top = s_.taps_y.begin;
     region_.height = s_.taps_y.end - s_.taps_y.begin;
@@ -232,13 +234,13 @@ void Run::put_rgbx(const std::uint8_t* rgbx) {
 Region needed_region(const ResizeSpec& spec) {
   Region region = spec.window;
   Taps taps;
-  if (spec.in.width != spec.out.width) {
-    compute_taps(spec.filter, spec.in.width, spec.out.width, region.left, region.width, taps);
+  if (spec.resizes_columns()) {
+    compute_taps(spec.filter, spec.in.width, spec.out.width, region.left, region.width, taps, spec.columns);
     region.left = taps.begin;
     region.width = taps.end - taps.begin;
   }
-  if (spec.in.height != spec.out.height) {
-    compute_taps(spec.filter, spec.in.height, spec.out.height, region.top, region.height, taps);
+  if (spec.resizes_rows()) {
+    compute_taps(spec.filter, spec.in.height, spec.out.height, region.top, region.height, taps, spec.rows);
     region.top = taps.begin;
     region.height = taps.end - taps.begin;
   }

@@ -23,6 +23,12 @@ struct ResizeSpec {
   Region window;
   Filter filter = Filter::bilinear;
   PassOrder order = PassOrder::shrink_vertical_first;
+  // The part of `in` that becomes `out`, where that isn't whole pixels: of a smaller image, see use_smaller_image().
+  Extent rows;
+  Extent columns;
+
+  bool resizes_rows() const { return in.height != out.height || rows != Extent{}; }
+  bool resizes_columns() const { return in.width != out.width || columns != Extent{}; }
 };
 
 // The part of the crop (in its own coordinates) that the window depends on.

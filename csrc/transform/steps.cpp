@@ -1,6 +1,7 @@
 #include "transform/steps.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pyfastdl {
 namespace {
@@ -75,6 +76,22 @@ void Steps::resize(Size out, Filter filter, PassOrder order) {
   step.crop = {step.crop.top + window.top, step.crop.left + window.left, window.height, window.width};
   step.resize = {step.crop.size(), out, whole(out), filter, order};
   step.canvas = out;
+}
+
+void Steps::shrink(int eighths, Size image) {
+  Step& step = steps_.front();
+  ResizeSpec& resize = step.resize;
+  const auto axis = [eighths](int begin, int length, int side, int& first, int& count, Extent& extent) {
+    const double from = begin * eighths / 8.0;
+    const double size = length * eighths / 8.0;
+    first = static_cast<int>(from);
+    count = std::min(static_cast<int>(std::ceil(from + size)), side) - first;
+    extent = {from - first, size};
+  };
+  Region& crop = step.crop;
+  axis(crop.top, crop.height, image.height, crop.top, crop.height, resize.rows);
+  axis(crop.left, crop.width, image.width, crop.left, crop.width, resize.columns);
+  resize.in = crop.size();
 }
 
 void Steps::flip() {

@@ -40,7 +40,7 @@ struct Step {
 
   bool padded() const { return canvas != resize.window.size(); }
   bool shows_input() const { return resize.window.height > 0; }
-  bool resizes() const { return resize.in != resize.out; }
+  bool resizes() const { return resize.resizes_rows() || resize.resizes_columns(); }
   Size size() const { return padded_size(border, canvas); }
   bool bordered() const { return size() != canvas; }
   // Whether its result must be an image in memory, even if it is the last one.
@@ -76,6 +76,9 @@ class Steps {
   void erase(const Erasure& erasure);
   // Normalize comes here: what was erased before it is normalised too.
   void normalize();
+
+  // The image comes at eighths / 8 of the size that start() was told; `image` is its size then.
+  void shrink(int eighths, Size image);
 
  private:
   // The last step, or a new one behind it where that one ended with a border or with operations.

@@ -6,6 +6,7 @@
 
 #include "transform/erasure.h"
 #include "transform/op_rules.h"
+#include "transform/smaller_image.h"
 #include "transform/step_runner.h"
 
 namespace pyfastdl {
@@ -31,8 +32,8 @@ struct Transformer::Scratch {
   StepRunner runner;
 };
 
-Transformer::Transformer(std::shared_ptr<const Plan> plan)
-    : plan_(std::move(plan)), scratch_(std::make_unique<Scratch>()) {}
+Transformer::Transformer(std::shared_ptr<const Plan> plan, bool fast)
+    : plan_(std::move(plan)), fast_(fast), scratch_(std::make_unique<Scratch>()) {}
 Transformer::~Transformer() = default;
 Transformer::Transformer(Transformer&&) noexcept = default;
 
@@ -60,6 +61,7 @@ Status Transformer::prepare(Size image, const SampleKey& key, Size cell_size) tr
 Region Transformer::needed() const { return scratch_->steps.needed(); }
 
 Status Transformer::run_prepared(RowSource& image, std::byte* cell) try {
+  if (fast_) use_smaller_image(image, scratch_->steps);
   CellSink sink(plan_->writer(), cell);
   Status status = scratch_->runner.run(scratch_->steps, image, sink);
   if (!status.ok()) return status;

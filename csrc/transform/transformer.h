@@ -15,7 +15,8 @@ namespace pyfastdl {
 
 class Transformer {
  public:
-  explicit Transformer(std::shared_ptr<const Plan> plan);
+  // `fast`: sources may give smaller images than they have, which isn't exact: see smaller_image.h.
+  explicit Transformer(std::shared_ptr<const Plan> plan, bool fast = false);
   ~Transformer();
   Transformer(Transformer&&) noexcept;
 
@@ -33,6 +34,7 @@ class Transformer {
  private:
   struct Scratch;
   std::shared_ptr<const Plan> plan_;
+  bool fast_;
   std::unique_ptr<Scratch> scratch_;
 };
 

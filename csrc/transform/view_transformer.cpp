@@ -55,9 +55,9 @@ class BoxSource final : public RowSource {
 
 }  // namespace
 
-ViewTransformer::ViewTransformer(const std::vector<View>& views) {
+ViewTransformer::ViewTransformer(const std::vector<View>& views, bool fast) {
   for (const View& view : views) {
-    transformers_.emplace_back(view.plan);
+    transformers_.emplace_back(view.plan, fast);
     cell_sizes_.push_back(view.cell_size);
   }
 }
@@ -96,6 +96,9 @@ Status ViewTransformer::run_several(RowSource& image, const SampleKey& key,
 
 Status ViewTransformer::read_box(RowSource& image, const Region& box) {
   constexpr int kRowsAtOnce = 8;
+  // An upper bound: a decoder that can't leave out columns writes rows as wide as the image.
+  image.will_keep((static_cast<std::uint64_t>(image.size().width) * kPixelBytes + 2 * kRowPadding) *
+                  static_cast<std::uint64_t>(box.height));
   Status status = image.start(box);
   if (!status.ok()) return status;
   offset_ = image.row_offset();

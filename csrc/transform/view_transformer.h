@@ -25,8 +25,8 @@ struct View {
 
 class ViewTransformer {
  public:
-  // REQUIRES: at least one view.
-  explicit ViewTransformer(const std::vector<View>& views);
+  // `fast`: a single view may take a smaller image, see use_smaller_image(). REQUIRES: at least one view.
+  explicit ViewTransformer(const std::vector<View>& views, bool fast = false);
 
   // `image` was opened; cells[v] has room for view v's pixels. View v gets the numbers of `key` with that view; key.view
   // is not looked at. The first view that fails is the image's failure.

@@ -2,6 +2,8 @@
 // inputs may have broken.
 #pragma once
 
+#include <optional>
+
 #include "decode/sniff.h"
 #include "decoding.h"
 
@@ -25,6 +27,8 @@ void decode_file(std::span<const std::uint8_t> bytes) {
   expect(!describe(bytes).empty());
   const Status opened = decoder.open(bytes, kLimits);
   if (!opened.ok()) return expect(!opened.message().empty());
+  const std::optional<int> turn = decoder.orientation();
+  expect(!turn || (*turn >= 1 && *turn <= 8));
   const Size size = decoder.size();
   const Region region = pick_region(bytes, size);
   std::vector<std::uint8_t> all, part;

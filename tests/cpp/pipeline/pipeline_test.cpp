@@ -173,7 +173,7 @@ TEST(Pipeline, PillowsSamplesAreFetchedAndFinishedElsewhere) {
       if (!worker.next(std::chrono::steady_clock::now() + std::chrono::seconds(1))) continue;
       ++served;
       if (worker.job().index == 4) {
-        worker.fail("not an image");
+        worker.fail({Errc::bad_data, "not an image"});
         continue;
       }
       const std::vector<std::uint8_t> gray(30 * 30 * 3, level(2));
