@@ -17,8 +17,8 @@ namespace pyfastdl {
 struct IdctJob {
   std::uint8_t* samples = nullptr;  // of the upper left corner
   std::ptrdiff_t stride = 0;
-  const std::uint16_t* quant =
-      nullptr;   // in natural order; coefficient times quant fits 14 bits, and lives until flush()
+  // In natural order; borrowed until flush(). A coefficient times its entry fits 14 bits.
+  const std::uint16_t* quant = nullptr;
   int last = 0;  // the last coefficient that isn't zero, in the order of the file
 };
 
