@@ -1,4 +1,4 @@
-"""Images as arrays, as the functions of ``transforms.functional`` take them: checked, and given to native operations."""
+"""Images as arrays as the functions of ``transforms.functional`` take them, checked, and given to native operations."""
 
 from __future__ import annotations
 
