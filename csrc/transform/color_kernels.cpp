@@ -1,5 +1,7 @@
 #include "transform/color_kernels.h"
 
+#include <algorithm>
+
 #include "transform/blend.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -116,6 +118,46 @@ HWY_ATTR std::uint64_t gray_sum_target(const std::uint8_t* rgb, std::size_t pixe
   return sum;
 }
 
+HWY_ATTR ChannelExtrema channel_extrema_target(const std::uint8_t* rgb, std::size_t pixels) {
+  ChannelExtrema extrema;
+  const std::size_t count = pixels * 3;
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  // Three vectors side by side are whole pixels: each of their bytes belongs to one channel.
+  constexpr std::size_t kSide = 3 * kVectorBytes;
+  const D8 d8;
+  V8 low0 = hn::Set(d8, 255), low1 = low0, low2 = low0;
+  V8 high0 = hn::Zero(d8), high1 = high0, high2 = high0;
+  for (; i + kSide <= count; i += kSide) {
+    const V8 a = hn::LoadU(d8, rgb + i);
+    const V8 b = hn::LoadU(d8, rgb + i + kVectorBytes);
+    const V8 c = hn::LoadU(d8, rgb + i + 2 * kVectorBytes);
+    low0 = hn::Min(low0, a);
+    low1 = hn::Min(low1, b);
+    low2 = hn::Min(low2, c);
+    high0 = hn::Max(high0, a);
+    high1 = hn::Max(high1, b);
+    high2 = hn::Max(high2, c);
+  }
+  std::uint8_t low[kSide], high[kSide];
+  hn::StoreU(low0, d8, low);
+  hn::StoreU(low1, d8, low + kVectorBytes);
+  hn::StoreU(low2, d8, low + 2 * kVectorBytes);
+  hn::StoreU(high0, d8, high);
+  hn::StoreU(high1, d8, high + kVectorBytes);
+  hn::StoreU(high2, d8, high + 2 * kVectorBytes);
+  for (std::size_t k = 0; k < kSide; ++k) {
+    extrema.low[k % 3] = std::min(extrema.low[k % 3], low[k]);
+    extrema.high[k % 3] = std::max(extrema.high[k % 3], high[k]);
+  }
+#endif
+  for (; i < count; ++i) {
+    extrema.low[i % 3] = std::min(extrema.low[i % 3], rgb[i]);
+    extrema.high[i % 3] = std::max(extrema.high[i % 3], rgb[i]);
+  }
+  return extrema;
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace pyfastdl
@@ -128,6 +170,7 @@ HWY_EXPORT(blend_with_level_target);
 HWY_EXPORT(blend_with_gray_target);
 HWY_EXPORT(to_gray_target);
 HWY_EXPORT(gray_sum_target);
+HWY_EXPORT(channel_extrema_target);
 
 void blend_with_level(std::uint8_t* bytes, std::size_t count, std::uint8_t level, float factor) {
   HWY_DYNAMIC_DISPATCH(blend_with_level_target)(bytes, count, level, factor);
@@ -141,6 +184,10 @@ void to_gray(std::uint8_t* rgb, std::size_t pixels) { HWY_DYNAMIC_DISPATCH(to_gr
 
 std::uint64_t gray_sum(const std::uint8_t* rgb, std::size_t pixels) {
   return HWY_DYNAMIC_DISPATCH(gray_sum_target)(rgb, pixels);
+}
+
+ChannelExtrema channel_extrema(const std::uint8_t* rgb, std::size_t pixels) {
+  return HWY_DYNAMIC_DISPATCH(channel_extrema_target)(rgb, pixels);
 }
 
 }  // namespace pyfastdl

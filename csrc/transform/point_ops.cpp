@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "transform/color_kernels.h"
+
 namespace pyfastdl {
 namespace {
 
@@ -21,36 +23,6 @@ void map_channels(std::uint8_t* rgb, std::size_t pixels, const Tables& tables) {
   for (std::size_t i = 0; i < pixels; ++i, rgb += 3) {
     for (int c = 0; c < 3; ++c) rgb[c] = tables[c][rgb[c]];
   }
-}
-
-struct Extrema {
-  std::array<std::uint8_t, 3> low, high;
-};
-
-Extrema channel_extrema(const std::uint8_t* rgb, std::size_t pixels) {
-  // Many pixels side by side, so that the compiler can use vectors; each byte of them belongs to one channel.
-  constexpr std::size_t kSide = 96;
-  std::array<std::uint8_t, kSide> low, high;
-  low.fill(255);
-  high.fill(0);
-  const std::size_t count = pixels * 3;
-  std::size_t i = 0;
-  for (; i + kSide <= count; i += kSide) {
-    for (std::size_t k = 0; k < kSide; ++k) {
-      low[k] = std::min(low[k], rgb[i + k]);
-      high[k] = std::max(high[k], rgb[i + k]);
-    }
-  }
-  for (std::size_t k = 0; i < count; ++i, ++k) {
-    low[k] = std::min(low[k], rgb[i]);
-    high[k] = std::max(high[k], rgb[i]);
-  }
-  Extrema extrema{{255, 255, 255}, {0, 0, 0}};
-  for (std::size_t k = 0; k < kSide; ++k) {
-    extrema.low[k % 3] = std::min(extrema.low[k % 3], low[k]);
-    extrema.high[k % 3] = std::max(extrema.high[k % 3], high[k]);
-  }
-  return extrema;
 }
 
 // In double, in Pillow's order, cut off and clipped.
@@ -126,7 +98,7 @@ void solarize(std::uint8_t* bytes, std::size_t count, double threshold) {
 }
 
 void autocontrast(std::uint8_t* rgb, std::size_t pixels) {
-  const Extrema extrema = channel_extrema(rgb, pixels);
+  const ChannelExtrema extrema = channel_extrema(rgb, pixels);
   Tables tables;
   bool nothing = true;
   for (int c = 0; c < 3; ++c) {

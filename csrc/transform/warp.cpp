@@ -1,10 +1,8 @@
 #include "transform/warp.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <utility>
 
 #include "transform/affine_matrix.h"
 #include "transform/warp_kernels.h"
@@ -13,31 +11,35 @@
 namespace pyfastdl {
 namespace {
 
-void swap_pixels(std::uint8_t* a, std::uint8_t* b) { std::swap_ranges(a, a + 3, b); }
-
-void turn_half(std::uint8_t* rgb, Size size) {
-  const auto pixels = static_cast<std::ptrdiff_t>(size.height) * size.width;
-  for (std::ptrdiff_t i = 0, k = pixels - 1; i < k; ++i, --k) swap_pixels(rgb + i * 3, rgb + k * 3);
+// `count` pixels that lie `step` bytes apart. Four bytes at once: the fourth is written over by what follows, so that the
+// last pixel goes by three.
+void copy_pixels(const std::uint8_t* from, std::ptrdiff_t step, int count, std::uint8_t* out) {
+  for (int i = 0; i + 1 < count; ++i, from += step, out += 3) std::memcpy(out, from, 4);
+  std::memcpy(out, from, 3);
 }
 
-// Squares, in place, by cycles of four pixels.
-void turn_quarter(std::uint8_t* rgb, int side, bool counter_clockwise) {
-  const auto at = [&](int y, int x) { return rgb + (static_cast<std::ptrdiff_t>(y) * side + x) * 3; };
-  for (int y = 0; y < side / 2; ++y) {
-    for (int x = 0; x < side - side / 2; ++x) {
-      std::uint8_t* const top = at(y, x);
-      std::uint8_t* const right = at(x, side - 1 - y);
-      std::uint8_t* const bottom = at(side - 1 - y, side - 1 - x);
-      std::uint8_t* const left = at(side - 1 - x, y);
-      if (counter_clockwise) {
-        swap_pixels(top, right);
-        swap_pixels(right, bottom);
-        swap_pixels(bottom, left);
-      } else {
-        swap_pixels(top, left);
-        swap_pixels(left, bottom);
-        swap_pixels(bottom, right);
-      }
+enum class Quarters { one, two, three };
+
+// Counter-clockwise. REQUIRES: a square for one and three.
+void turn(Quarters quarters, std::uint8_t* rgb, Size size, ByteBuffer& scratch) {
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(size.width) * 3;
+  const std::ptrdiff_t last_row = (size.height - 1) * stride, last_pixel = stride - 3;
+  const auto bytes = static_cast<std::size_t>(last_row + stride);
+  scratch.resize(bytes);
+  std::memcpy(scratch.data(), rgb, bytes);
+  const std::uint8_t* const from = scratch.data();
+  for (int y = 0; y < size.height; ++y) {
+    std::uint8_t* const out = rgb + y * stride;
+    switch (quarters) {
+      case Quarters::one:
+        copy_pixels(from + last_pixel - y * 3, stride, size.width, out);
+        break;
+      case Quarters::two:
+        copy_pixels(from + last_row - y * stride + last_pixel, -3, size.width, out);
+        break;
+      case Quarters::three:
+        copy_pixels(from + last_row + y * 3, -stride, size.width, out);
+        break;
     }
   }
 }
@@ -69,9 +71,9 @@ void warp(const Affine& affine, std::uint8_t* rgb, Size size, ByteBuffer& scratc
 void rotate(const Rotate& rotation, std::uint8_t* rgb, Size size, ByteBuffer& scratch) {
   const double degrees = turned_once(rotation.degrees);
   if (degrees == 0) return;
-  if (degrees == 180) return turn_half(rgb, size);
+  if (degrees == 180) return turn(Quarters::two, rgb, size, scratch);
   if ((degrees == 90 || degrees == 270) && size.width == size.height) {
-    return turn_quarter(rgb, size.width, degrees == 90);
+    return turn(degrees == 90 ? Quarters::one : Quarters::three, rgb, size, scratch);
   }
   warp({rotation_matrix(degrees, size), rotation.sampling, rotation.fill}, rgb, size, scratch);
 }

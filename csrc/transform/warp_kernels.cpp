@@ -85,12 +85,22 @@ struct Bicubic {
 
 template <class Filter>
 HWY_INLINE void sample(const WarpImages& images, const Place& place, std::uint8_t out[4]) {
+  constexpr int kSide = Filter::kSide;
   const int width = images.size.width, height = images.size.height;
-  int offsets[Filter::kSide];
-  const std::uint8_t* rows[Filter::kSide];
-  for (int k = 0; k < Filter::kSide; ++k) {
-    offsets[k] = std::clamp(place.x + k, 0, width - 1) * 3;
-    rows[k] = images.from + static_cast<std::ptrdiff_t>(std::clamp(place.y + k, 0, height - 1)) * width * 3;
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(width) * 3;
+  int offsets[kSide];
+  const std::uint8_t* rows[kSide];
+  if (HWY_LIKELY(place.x >= 0 && place.y >= 0 && place.x + kSide <= width && place.y + kSide <= height)) {
+    const std::uint8_t* const first = images.from + place.y * stride + place.x * std::ptrdiff_t{3};
+    for (int k = 0; k < kSide; ++k) {
+      offsets[k] = k * 3;
+      rows[k] = first + k * stride;
+    }
+  } else {
+    for (int k = 0; k < kSide; ++k) {
+      offsets[k] = std::clamp(place.x + k, 0, width - 1) * 3;
+      rows[k] = images.from + std::clamp(place.y + k, 0, height - 1) * stride;
+    }
   }
   const D64 d;
   const V64 dx = hn::Set(d, place.dx), dy = hn::Set(d, place.dy);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -96,6 +97,30 @@ TEST(ColorKernels, GraySumIsTheSumOfPlainGrays) {
     // More than 32 bits.
     const std::vector<std::uint8_t> white(3 * 17'000'000, 255);
     EXPECT_EQ(gray_sum(white.data(), 17'000'000), 17'000'000ull * 255);
+  });
+}
+
+TEST(ColorKernels, ExtremaAreEachChannels) {
+  testing::for_each_target([] {
+    for (int width = 1; width <= 2 * kWidths; ++width) {
+      testing::RgbImage image({1, width});
+      std::fill(image.bytes.begin(), image.bytes.end(), std::uint8_t{100});
+      for (int x = 0; x < width; x += 3) {
+        for (int c = 0; c < 3; ++c) {
+          image.at(0, x)[c] = static_cast<std::uint8_t>(200 + c);
+          const ChannelExtrema high = channel_extrema(image.bytes.data(), static_cast<std::size_t>(width));
+          image.at(0, x)[c] = static_cast<std::uint8_t>(10 + c);
+          const ChannelExtrema low = channel_extrema(image.bytes.data(), static_cast<std::size_t>(width));
+          image.at(0, x)[c] = 100;
+          for (std::size_t k = 0; k < 3; ++k) {
+            const bool here = k == static_cast<std::size_t>(c);
+            ASSERT_EQ(high.high[k], here ? 200 + c : 100) << width << ", " << x;
+            ASSERT_EQ(low.low[k], here ? 10 + c : 100);
+            ASSERT_EQ(high.low[k], here && width == 1 ? 200 + c : 100);
+          }
+        }
+      }
+    }
   });
 }
 
