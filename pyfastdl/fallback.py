@@ -78,7 +78,7 @@ def _apply_orientation(image: Image.Image) -> None:
 
 
 def describe_failure(error: BaseException, data: Any, reason: str = "") -> str:
-    """Why a sample could not be decoded: Pillow's words, then ours; or what the bytes look like where it knows no image.
+    """Why a sample could not be decoded: Pillow's words and ours, or what the bytes look like where it knows no image.
 
     Args:
         error: what Pillow raised.

@@ -54,7 +54,7 @@ Status JpegDecoder::open(std::span<const std::uint8_t> bytes, const DecodeLimits
   markers_ = find_markers(bytes);
   if (markers_.foreign >= 0) {
     return {Errc::bad_data, "broken JPEG: a marker of unknown code " + std::to_string(markers_.foreign) +
-                                   " stands before the image data"};
+                                " stands before the image data"};
   }
   if (Status s = session_.open(bytes, limits.max_scans); !s.ok()) return s;
 
