@@ -78,7 +78,7 @@ def _apply_orientation(image: Image.Image) -> None:
 
 
 def describe_failure(error: BaseException, data: Any, reason: str = "") -> str:
-    """Why a sample could not be decoded: Pillow's words, or what the bytes look like where it knows no image.
+    """Why a sample could not be decoded: Pillow's words and ours, or what the bytes look like where it knows no image.
 
     Args:
         error: what Pillow raised.
@@ -90,7 +90,8 @@ def describe_failure(error: BaseException, data: Any, reason: str = "") -> str:
     from pyfastdl import _core
 
     if not isinstance(error, UnidentifiedImageError):
-        return f"{error}" or type(error).__qualname__
+        words = f"{error}" or type(error).__qualname__
+        return f"{words}: {reason}" if reason else words
     looks = _core.describe(data)
     if _core.sniff(data) != "other":
         return f"wanted an image, got {looks} that can't be opened: {reason or 'its header is broken'}"

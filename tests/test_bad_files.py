@@ -233,9 +233,9 @@ def test_a_batch_that_does_not_come_in_time_is_an_error_that_names_it(good, tmp_
     release = threading.Event()
     decode = fallback.decode_rgb
 
-    def stuck(data):
+    def stuck(data, **options):
         release.wait()
-        return decode(data)
+        return decode(data, **options)
 
     monkeypatch.setattr(fallback, "decode_rgb", stuck)
     message = Pipeline._timeout_message

@@ -43,7 +43,7 @@ def test_every_kind_of_source_decodes_as_pillow(tmp_path, format):
 def test_what_is_no_image_says_so(tmp_path):
     with pytest.raises(FileNotFoundError):
         pyfastdl.decode_image(tmp_path / "none.jpg")
-    with pytest.raises(TypeError, match="path, encoded bytes"):
+    with pytest.raises(TypeError, match="encoded bytes, got int"):
         pyfastdl.decode_image(3)
     page = tmp_path / "page.jpg"
     page.write_text("<!DOCTYPE html><html><body>404 not found</body></html>")

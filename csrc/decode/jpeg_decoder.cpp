@@ -17,8 +17,8 @@ Status JpegDecoder::open(std::span<const std::uint8_t> bytes, const DecodeLimits
   bytes_ = bytes;
   markers_ = find_markers(bytes);
   if (markers_.foreign >= 0) {
-    return {Errc::unsupported, "broken JPEG: a marker of unknown code " + std::to_string(markers_.foreign) +
-                                   " stands before the image data"};
+    return {Errc::bad_data, "broken JPEG: a marker of unknown code " + std::to_string(markers_.foreign) +
+                                " stands before the image data"};
   }
   if (Status s = library_.open(bytes, limits); !s.ok()) return s;
   size_ = library_.size();
