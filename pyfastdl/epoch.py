@@ -23,7 +23,8 @@ __all__ = ["Epoch"]
 
 # Native counters that Stats has under the same name, and those under another.
 _COUNTERS = (
-    "samples", "batches", "copied_batches", "failed_samples", "pillow_samples", "file_bytes", "cached_reads",
+    "samples", "batches", "copied_batches", "failed_samples", "pillow_samples", "region_samples",
+    "untrusted_samples", "libjpeg_samples", "file_bytes", "cached_reads",
     "waited_reads", "read_s", "decode_s", "transform_s", "wait_memory_s", "peak_memory",
 )  # fmt: skip
 _RENAMED = {"idle_s": "wait_work_s", "wait_s": "wait_batch_s"}

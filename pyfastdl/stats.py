@@ -21,6 +21,10 @@ class Stats:
         batches: handed over; ``copied_batches`` of them as private copies, because the training loop kept others.
         failed_samples: could not be loaded; see ``loader.errors``.
         pillow_samples: decoded by Pillow, because the core has no decoder for them.
+        region_samples: decoded natively without the pixels that the crop doesn't need.
+        untrusted_samples: JPEGs decoded in full, because the libjpeg in this process failed the test of decoding parts.
+        libjpeg_samples: JPEGs (progressive ones, CMYK, damaged ones …) that libjpeg-turbo decoded, not pyfastdl's own,
+            faster decoder.
         file_bytes: encoded bytes read.
         cached_reads, waited_reads: files that the page cache had, and files that a reader thread waited for.
         wall_s: from the start of the epoch to its last batch so far.
@@ -38,6 +42,9 @@ class Stats:
     copied_batches: int = 0
     failed_samples: int = 0
     pillow_samples: int = 0
+    region_samples: int = 0
+    untrusted_samples: int = 0
+    libjpeg_samples: int = 0
     file_bytes: int = 0
     cached_reads: int = 0
     waited_reads: int = 0
@@ -91,12 +98,17 @@ class Stats:
         )
 
     def __str__(self) -> str:
+        untrusted = ""
+        if self.untrusted_samples:
+            untrusted = f", {self.untrusted_samples} in full because this libjpeg can't be trusted with parts"
         rows = [
             ("images", f"{self.samples} ({self.images_per_s:.0f}/s)"),
             ("batches", f"{self.batches} ({self.copied_batches} copied)"),
             ("waiting for data", f"{self.wait_s:.2f} s of {self.wall_s:.2f} s ({self.wait_share:.0%})"),
             ("read", f"{self.read_s:.2f} s ({self.file_bytes / 1e6:.1f} MB, {self.waited_reads} files not cached)"),
-            ("decode", f"{self.decode_s:.2f} s ({self.pillow_samples} images by Pillow)"),
+            ("decode", f"{self.decode_s:.2f} s"),
+            ("decoded only in part", f"{self.region_samples} images{untrusted}"),
+            ("not by pyfastdl", f"{self.libjpeg_samples} images by libjpeg-turbo, {self.pillow_samples} by Pillow"),
             ("transform", f"{self.transform_s:.2f} s"),
             ("large images", f"{self.peak_memory / 1e6:.1f} MB at most, {self.wait_memory_s:.2f} s waited for memory"),
             ("threads idle", f"{self.idle_s:.2f} s over {self.num_workers}"),

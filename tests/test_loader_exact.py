@@ -104,3 +104,17 @@ def test_other_formats_go_through_pillow_and_are_equal(tmp_path):
     stats = loader.stats()
     assert stats.samples == 7
     assert stats.pillow_samples == 4
+
+
+def test_stats_say_how_images_were_decoded(tmp_path):
+    rng = np.random.default_rng(0)
+    picture = Image.fromarray(rng.integers(0, 256, (96, 96, 3), dtype=np.uint8))
+    paths = [str(tmp_path / name) for name in ("baseline.jpg", "progressive.jpg", "x.png", "x.bmp")]
+    for path in paths:
+        picture.save(path, **({"progressive": True} if "progressive" in path else {}))
+    loader = pyfastdl.NativeLoader(paths, 4, transform=[T.CenterCrop(32)])
+    list(loader)
+    stats = loader.stats()
+    assert (stats.region_samples, stats.libjpeg_samples, stats.pillow_samples) == (2, 1, 1)
+    assert stats.untrusted_samples == 0
+    assert "1 images by libjpeg-turbo, 1 by Pillow" in str(stats)

@@ -39,6 +39,13 @@ class Decoder : public RowSource {
 
   // Whether the last start() could leave out pixels around its region, rather than decode and drop them.
   virtual bool last_was_region() const { return false; }
+
+  // Why the last region smaller than its image was decoded in full, though its codec can leave out pixels: a reason to
+  // distrust the library that does it. nullptr if it was not.
+  virtual const char* full_decode_reason() const { return nullptr; }
+
+  // Whether the last image is a JPEG that libjpeg decoded, all of it or the rest, not our own engine.
+  virtual bool used_libjpeg() const { return false; }
 };
 
 }  // namespace pyfastdl

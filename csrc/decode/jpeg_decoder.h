@@ -47,12 +47,10 @@ class JpegDecoder final : public Decoder {
 
   bool last_was_region() const override;
 
-  // Why libjpeg decoded the last region smaller than its image in full; nullptr if nobody did.
-  const char* full_decode_reason() const;
+  const char* full_decode_reason() const override;
 
-  // Who decodes the last image that was started: own_where_exact is our own. An image may change hands in the middle;
-  // it counts as libjpeg's then.
-  JpegEngine last_engine() const { return own_ ? JpegEngine::own_where_exact : JpegEngine::libjpeg; }
+  // Of the last image that was started; it may change hands in the middle.
+  bool used_libjpeg() const override { return started_ && !own_; }
 
  private:
   Status hand_over();

@@ -63,6 +63,13 @@ Status DecodeWorker::decode(Job& job, Decoder& decoder) {
   return transform(job, decoder, orientation);
 }
 
+void DecodeWorker::count_route(const Decoder& decoder) {
+  Counters& counters = core_.counters();
+  if (decoder.last_was_region()) add(counters.region_samples, 1);
+  if (decoder.full_decode_reason() != nullptr) add(counters.untrusted_samples, 1);
+  if (decoder.used_libjpeg()) add(counters.libjpeg_samples, 1);
+}
+
 void DecodeWorker::process(JobPtr job) {
   const std::span<const std::uint8_t> bytes(job->bytes.data(), job->bytes.size());
   if (bytes.empty())
@@ -73,6 +80,7 @@ void DecodeWorker::process(JobPtr job) {
     return decoder == nullptr ? Status() : decode(*job, *decoder);
   });
   if (decoder == nullptr && status.ok()) return core_.hand_to_pillow(std::move(job), {});
+  if (decoder != nullptr && status.ok()) count_route(*decoder);
   // The memory first, then the right to it: it is another thread's at once.
   if (decoder != nullptr) decoder->close();
   job->memory.release();

@@ -29,6 +29,7 @@ class DecodeWorker {
  private:
   Status decode(Job& job, Decoder& decoder);
   Status transform(Job& job, RowSource& image, int orientation);
+  void count_route(const Decoder& decoder);
 
   Core& core_;
   DecoderSet decoders_;
