@@ -60,7 +60,9 @@ TEST(DiskFailure, IsNamedWithTheFile) {
     EXPECT_EQ(status.sys_errno(), EIO);
     EXPECT_NE(status.message().find("x.jpg"), std::string::npos) << status.message();
     EXPECT_NE(status.message().find("Input/output error"), std::string::npos) << status.message();
-    if (outcome == ReadOutcome::failed) EXPECT_EQ(cached.sys_errno(), EIO);
+    if (outcome == ReadOutcome::failed) {
+      EXPECT_EQ(cached.sys_errno(), EIO);
+    }
     EXPECT_NE(outcome, ReadOutcome::done);
   }
   EXPECT_TRUE(read_file(path, buffer).ok());
