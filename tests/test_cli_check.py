@@ -89,7 +89,10 @@ def one_value_off(y, x, channel):
 def test_a_wrong_decoder_is_reported_with_pixel_and_values(mixed, tmp_path, capsys, monkeypatch):
     decode, change, report = _core.decode, one_value_off(5, 7, 1), tmp_path / "report.json"
     right = decode((mixed / "a.png").read_bytes())[5, 7, 1]
-    wrong_png = lambda data: change(decode(data)) if _core.sniff(data) == "png" else decode(data)  # noqa: E731
+
+    def wrong_png(data, **options):
+        return change(decode(data, **options)) if _core.sniff(data) == "png" else decode(data, **options)
+
     monkeypatch.setattr(_core, "decode", wrong_png)
     status, out, _ = check(capsys, mixed, "--json", report)
     assert status == 1
@@ -104,7 +107,9 @@ def test_a_wrong_decoder_is_reported_with_pixel_and_values(mixed, tmp_path, caps
 
 def test_a_region_that_is_wrong_is_reported(mixed, capsys, monkeypatch):
     decode, change = _core.resized_crop_encoded, one_value_off(0, 0, 2)
-    monkeypatch.setattr(_core, "resized_crop_encoded", lambda *arguments: change(decode(*arguments)))
+    monkeypatch.setattr(
+        _core, "resized_crop_encoded", lambda *arguments, **options: change(decode(*arguments, **options))
+    )
     status, out, _ = check(capsys, mixed / "baseline.jpg")
     assert status == 1
     assert "region (top=" in out and "pixel (y=0, x=0, channel=2)" in out
@@ -126,10 +131,10 @@ def test_the_first_difference_is_the_first_file_whatever_thread_is_faster(mixed,
     for path in paths:
         path.write_bytes(encoded(picture(9, 9), "PNG"))
 
-    def wrong(data):
+    def wrong(data, **options):
         if len(data) == paths[0].stat().st_size:
             time.sleep(0.001)
-        return change(decode(data))
+        return change(decode(data, **options))
 
     monkeypatch.setattr(_core, "decode", wrong)
     status, out, _ = check(capsys, *paths)
@@ -157,7 +162,9 @@ def test_what_one_side_refuses_is_a_finding(mixed, capsys, monkeypatch):
     monkeypatch.setattr(
         _core,
         "decode",
-        lambda data: np.zeros((40, 30, 3), np.uint8) if len(data) == cut.stat().st_size else decode(data),
+        lambda data, **options: (
+            np.zeros((40, 30, 3), np.uint8) if len(data) == cut.stat().st_size else decode(data, **options)
+        ),
     )
     status, out, _ = check(capsys, mixed)
     assert status == 1
@@ -213,7 +220,7 @@ def test_names_of_any_bytes_are_shown(tmp_path, capsys, monkeypatch):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\n.png")
     Image.fromarray(picture(9, 9)).save(path)
     decode, change = _core.decode, one_value_off(0, 0, 0)
-    monkeypatch.setattr(_core, "decode", lambda data: change(decode(data)))
+    monkeypatch.setattr(_core, "decode", lambda data, **options: change(decode(data, **options)))
     report = tmp_path / "report.json"
     status, out, _ = check(capsys, tmp_path, "--json", report)
     assert status == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -50,18 +51,19 @@ def _natural(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     from pyfastdl.cli.check.files import NotFound, collect, sample
 
-    try:
-        # Before the work, which may take hours.
-        output = open(arguments.json, "w", encoding="utf-8") if arguments.json else None  # noqa: SIM115
-        found, notes = collect(arguments.paths)
-    except (NotFound, OSError) as error:
-        return _complain(str(error))
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
-    files = sample(found, arguments.limit, arguments.seed)
-    if not files:
-        return _complain(f"no image files in {', '.join(map(repr, arguments.paths))}")
-    with warnings.catch_warnings():
+    with contextlib.ExitStack() as stack:
+        try:
+            # Before the work, which may take hours.
+            output = stack.enter_context(open(arguments.json, "w", encoding="utf-8")) if arguments.json else None
+            found, notes = collect(arguments.paths)
+        except (NotFound, OSError) as error:
+            return _complain(str(error))
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+        files = sample(found, arguments.limit, arguments.seed)
+        if not files:
+            return _complain(f"no image files in {', '.join(map(repr, arguments.paths))}")
+        stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # Pillow's, on odd files
         return _check(files, arguments, output)
 
@@ -93,11 +95,10 @@ def _check(files: list[str], arguments: argparse.Namespace, output: Any) -> int:
     seconds = time.monotonic() - started
 
     if output is not None:
-        with output:
-            report = findings.as_json() | {"interrupted": interrupted, "seconds": round(seconds, 3)}
-            report |= {"reference": checker.reference.name, "seed": arguments.seed, "regions": arguments.regions}
-            json.dump(report, output, indent=1)
-            output.write("\n")
+        report = findings.as_json() | {"interrupted": interrupted, "seconds": round(seconds, 3)}
+        report |= {"reference": checker.reference.name, "seed": arguments.seed, "regions": arguments.regions}
+        json.dump(report, output, indent=1)
+        output.write("\n")
     equal = findings.total("equal")
     of_all = f" of {len(files)}" if interrupted else ""
     summary = f"{findings.count}{of_all} files in {seconds:.1f} s against {checker.reference.name}: {equal} equal"

@@ -121,7 +121,7 @@ class Checker:
 
         path = self._files[index]
         try:
-            data = read_source(path)[0]
+            data = read_source(path, "check")[0]
         except (OSError, SampleError, ValueError) as error:
             reason = error.reason if isinstance(error, SampleError) else str(error)
             return Result(index, path, "unreadable", "none", "refused_by_both", reason=reason)
@@ -201,12 +201,12 @@ class Checker:
     def _pipeline(self) -> Pipeline:
         """This thread's own."""
         from pyfastdl._pipeline import Pipeline
+        from pyfastdl.decoding import DecodeOptions
 
         if not hasattr(self._of_thread, "pipeline"):
             self._of_thread.pipeline = Pipeline(
                 paths=self._paths,
-                plan=self._plan,
-                cell_size=(SIZE, SIZE),
+                views=[(self._plan, (SIZE, SIZE))],
                 targets=None,
                 batch_size=1,
                 prefetch=1,
@@ -214,6 +214,7 @@ class Checker:
                 read_threads=1,
                 return_index=False,
                 on_error="raise",
+                **DecodeOptions().config(),
             )
             self._pipelines.append(self._of_thread.pipeline)
         pipeline: Pipeline = self._of_thread.pipeline
