@@ -14,5 +14,6 @@ void bind_decode(pybind11::module_& m);
 void bind_transform(pybind11::module_& m);
 void bind_images(pybind11::module_& m);
 void bind_pipeline(pybind11::module_& m);
+void bind_ring(pybind11::module_& m);
 
 }  // namespace pyfastdl::bindings
