@@ -138,8 +138,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return "\n".join([self._explain_workers(), *self._report.lines()])
 
     def __iter__(self) -> Any:
-        if self._iterator is not None and self._iterator_pid != os.getpid():
-            self._iterator = None  # the parent's: its workers aren't this process's
+        if self._iterator is not None and (self._iterator_pid != os.getpid() or self._iterator.broken()):
+            # The parent's workers aren't this process's; and ones that died or hang are of no use.
+            self._iterator = None
         self._iterator_pid = os.getpid()
         return super().__iter__()
 
@@ -199,8 +200,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         if not self._threads:
             return f"{int(self.num_workers)} processes, as torch's DataLoader has (worker_mode={self.worker_mode!r})"
         why = f"worker_mode={self.worker_mode!r}"
-        if self.worker_mode != "thread":
-            why = 'num_workers="auto"' if self._auto else "the dataset says thread_safe = True"
+        if self._auto:
+            why = 'num_workers="auto"'
+        elif self.worker_mode != "thread":
+            why = "the dataset says thread_safe = True"
         if self._auto_width is not None:
             return f"{self._auto_width.now} threads ({why}); {self._auto_width.reason}"
         return f"{int(self.num_workers)} threads ({why})"

@@ -36,6 +36,7 @@ class ThreadIterator(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._pid = os.getpid()
         self._pool: ThreadPool | None = None
+        self._timed_out = False
         super().__init__(loader)
         self._taking = threading.Lock()  # threads of the user's may share an iterator
         self._iterable = self._dataset_kind == _DatasetKind.Iterable
@@ -58,9 +59,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         if self._pool is not None:
             self._pool.cancel(self._jobs)
-        if self._pool is None or self._pool.closed or self._pool.stuck():
-            if self._pool is not None:
-                self._pool.close()
+        if self._pool is None:
             self._pool = ThreadPool(self._width, self._init_fn, self._iterable)
         self._jobs.clear()
         self._occurrences = Occurrences(self._index_sampler)
@@ -155,10 +154,14 @@ class ThreadIterator(_BaseDataLoaderIter):
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         job = self._pool.wait(self._jobs[0] if self._in_order else None, self._jobs, deadline)
         if job is None:
-            first = self._jobs[0]
+            first, self._timed_out = self._jobs[0], True
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds{described(first, self._dataset)}")
         self._jobs.remove(job)
         return job
+
+    def broken(self) -> bool:
+        """Whether a thread hangs, so that the next epoch is better off with new ones."""
+        return self._pool is not None and self._timed_out and self._pool.stuck()
 
     def _close(self) -> None:
         pool, self._pool = self._pool, None

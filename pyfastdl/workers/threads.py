@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
 import time
@@ -287,22 +288,26 @@ def _serve(pool: ThreadPool, worker: int) -> None:
         del work, job, claimed  # a thread that waits holds no batch
 
 
-_threads_lock = threading.Lock()
-
-
 def _use_one_torch_thread() -> None:
     """torch's operators in this thread use this thread alone, as in torch's worker processes.
 
-    torch keeps the number per thread, but each call also sets what new threads start with: that is put back.
+    By OpenMP's own call, which is about the calling thread only: ``torch.set_num_threads`` also changes what threads
+    start with that are made later. (A torch without OpenMP is left as it is.)
     """
-    with _threads_lock:
-        others = torch.get_num_threads()  # also makes this thread's own setting, which would be made later otherwise
-        torch.set_num_threads(1)
-        if others != 1:
-            keeper = threading.Thread(target=torch.set_num_threads, args=(others,), daemon=True)
-            keeper.start()
-            keeper.join()
+    torch.get_num_threads()  # torch sets a new thread up when it is first asked, and must not do so later
+    if _omp_set_num_threads is not None:
+        _omp_set_num_threads(1)
 
+
+def _find_omp() -> Callable[[int], Any] | None:
+    try:
+        # Through the module's dependencies: the library that torch itself uses, whatever its name is.
+        return ctypes.CDLL(torch._C.__file__).omp_set_num_threads
+    except (OSError, AttributeError):
+        return None
+
+
+_omp_set_num_threads = _find_omp()
 
 _live: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 

@@ -1,0 +1,131 @@
+"""What runs in a worker process: torch's own loop, between queues that add what it doesn't have."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import select
+import signal
+import threading
+from multiprocessing import reduction
+from typing import Any
+
+from torch._utils import ExceptionWrapper
+from torch.utils.data._utils.worker import _ResumeIteration
+
+from pyfastdl.workers.context import Batch, context
+from pyfastdl.workers.failures import path_of
+from pyfastdl.workers.packing import PackingCollate
+
+__all__ = ["Setup", "run"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What a worker is told besides what torch tells it.
+
+    Attributes:
+        index_queue, result_queue, collate_fn: places in the arguments of torch's loop.
+        tracks: 1: the index of each sample is known as it is loaded; 2: an index comes without a batch; 0: neither.
+        signals: those that were blocked before the worker was started.
+    """
+
+    index_queue: int
+    result_queue: int
+    collate_fn: int
+    seed: int
+    epoch: int
+    tracks: int
+    signals: tuple[int, ...]
+    parent: int
+
+
+def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
+    try:
+        # Blocked since before this process existed, so that an interrupt finds somebody who takes it quietly.
+        if signal.SIGINT not in setup.signals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        _end_with(setup.parent)
+        context.seed, context.epoch = setup.seed, setup.epoch
+        changed = list(args)
+        dataset = args[1][0] if isinstance(args[1], list) else args[1]
+        results = changed[setup.result_queue] = _Results(args[setup.result_queue], dataset)
+        changed[setup.index_queue] = _Indices(args[setup.index_queue], setup.tracks)
+        collate = args[setup.collate_fn]
+        assert isinstance(collate, PackingCollate)
+        collate.send = lambda message: results.put((None, message))
+        loop(*changed)
+    except KeyboardInterrupt:
+        pass  # the parent raises it
+
+
+def _end_with(parent: int) -> None:
+    """This process ends when its parent does, also while it is stuck in a sample."""
+    try:
+        fd = os.pidfd_open(parent)
+    except (OSError, AttributeError):
+        return  # an old kernel: torch's loop looks every few seconds
+    if os.getppid() != parent:
+        os._exit(1)  # it was gone before
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        while not poll.poll():
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, name="pyfastdl-parent", daemon=True).start()
+
+
+class _Queue:
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+
+class _Indices(_Queue):
+    def __init__(self, queue: Any, tracks: int) -> None:
+        super().__init__(queue)
+        self._tracks = tracks
+
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        task = self._queue.get(*args, **kwargs)
+        if isinstance(task, _ResumeIteration):
+            context.epoch += 1
+        elif isinstance(task, tuple) and self._tracks:
+            number, index = task
+            if self._tracks == 2:
+                # (an index, how often it came before)
+                context.index, context.occurrence = index
+                return number, index[0]
+            if type(index) is list:
+                return number, Batch(index)
+        return task
+
+
+class _Results(_Queue):
+    def __init__(self, queue: Any, dataset: Any) -> None:
+        super().__init__(queue)
+        self._dataset = dataset
+
+    def put(self, result: Any) -> None:
+        if isinstance(result[1], ExceptionWrapper):
+            self._complete(result[1])
+        context.index = None
+        self._queue.put(result)
+
+    def _complete(self, failure: Any) -> None:
+        if context.index is not None:
+            path = path_of(self._dataset, context.index)
+            failure.exc_msg += f"\nRaised while loading sample {context.index!r}" + (f" ({path})" if path else "")
+        try:
+            reduction.ForkingPickler.dumps(failure.exc_type)
+        except Exception:
+            # A class that the parent can't be told about; its name is in the traceback that goes along. Sent as it
+            # is, the failure would be lost, and the training loop would wait for ever.
+            failure.exc_type = RuntimeError
+
+
