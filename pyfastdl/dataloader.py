@@ -44,9 +44,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         num_workers: also ``"auto"``: threads, many while the dataset waits for disks or networks, not more than the
             process has CPUs while it computes (:meth:`explain` says what was chosen). The dataset's ``__getitem__`` is
             then called by several threads at a time.
-        worker_mode: ``"thread"`` or ``"process"`` for what the workers are. ``"auto"`` is processes, as torch has them,
-            unless the dataset has an attribute ``thread_safe`` that is True, or ``num_workers="auto"`` asks for threads.
-            None is what the environment variable PYFASTDL_WORKER_MODE says, else "auto". Without workers
+        worker_mode: ``"thread"`` or ``"process"`` for what the workers are. ``"auto"`` is processes, as torch has
+            them, unless the dataset has an attribute ``thread_safe`` that is True, or ``num_workers="auto"`` asks for
+            threads. None is what the environment variable PYFASTDL_WORKER_MODE says, else "auto". Without workers
             (``num_workers=0``) samples are loaded where the batch is asked for, in each mode.
         device: where the batches' tensors go ("cuda", "cuda:1", a torch.device); None leaves them where they are.
         on_error: "raise": a sample's exception is raised in the training loop.
@@ -58,7 +58,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     it was, with a note that names sample and worker.
 
     Raises:
-        ValueError, TypeError: as torch's class; and for a ``worker_mode`` or ``on_error`` that isn't one of those above.
+        ValueError, TypeError: as torch's class; and for a ``worker_mode`` or ``on_error`` other than those above.
 
     Example:
         >>> from pyfastdl import DataLoader                                             # doctest: +SKIP
@@ -138,7 +138,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return "\n".join([self._explain_workers(), *self._report.lines()])
 
     def __iter__(self) -> Any:
-        if self._iterator is not None and (self._iterator_pid != os.getpid() or self._iterator.broken()):
+        kept: Any = self._iterator
+        if kept is not None and (self._iterator_pid != os.getpid() or kept.broken()):
             # The parent's workers aren't this process's; and ones that died or hang are of no use.
             self._iterator = None
         self._iterator_pid = os.getpid()

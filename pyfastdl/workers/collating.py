@@ -26,7 +26,7 @@ def plain_collate(batch: Any) -> Any:
     """What default_collate gives in a process that isn't a worker: in ordinary memory, whoever calls it."""
     registered = torch_collate.default_collate_fn_map
     if registered.get(torch.Tensor) is not _stock_tensor_fn:
-        return torch_collate.default_collate(batch)
+        return torch_collate.default_collate(batch)  # type: ignore[no-untyped-call]
     return torch_collate.collate(batch, collate_fn_map={**registered, torch.Tensor: _stack})
 
 

@@ -16,8 +16,11 @@ def reraise(job: Job, dataset: Any) -> NoReturn:
     """Raises a job's error: the object itself, with a note."""
     error, job.error = job.error, None
     assert error is not None
-    index = job.index[job.error_place] if job.count > 1 or _is_batch_of_one(job) else job.index
-    where = f"in worker thread {job.error_worker} of pyfastdl.DataLoader, while loading {sample_words(index, dataset)}"
+    doing = "collating" if job.error_place == job.count else "loading"
+    where = (
+        f"in worker thread {job.error_worker} of pyfastdl.DataLoader, "
+        f"while {doing} {sample_words(job.error_index, dataset)}"
+    )
     try:
         if isinstance(error, StopIteration):
             # It would end the training loop's epoch early, without a word.
@@ -28,10 +31,6 @@ def reraise(job: Job, dataset: Any) -> NoReturn:
         raise error
     finally:
         del error  # the traceback holds this frame
-
-
-def _is_batch_of_one(job: Job) -> bool:
-    return job.batch is not None and isinstance(job.index, (list, tuple)) and len(job.index) == 1
 
 
 def described(job: Job, dataset: Any) -> str:
@@ -45,8 +44,8 @@ def described(job: Job, dataset: Any) -> str:
 
 
 def sample_words(index: Any, dataset: Any) -> str:
-    if index is None:
-        return "the next samples"
+    if index is None or (isinstance(index, list) and all(one is None for one in index)):
+        return "the next samples"  # an iterable's
     if isinstance(index, list):
         shown = ", ".join(map(repr, index[:8])) + (", …" if len(index) > 8 else "")
         return f"samples [{shown}]"
@@ -70,6 +69,6 @@ def add_note(error: BaseException, note: str) -> None:
     """``error.add_note``, which Python 3.10 doesn't have yet (there the note is kept, but not shown)."""
     try:
         notes = [*getattr(error, "__notes__", ()), note]
-        error.__notes__ = notes
+        error.__notes__ = notes  # type: ignore[attr-defined]
     except Exception:  # a class with slots, or one that refuses attributes
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import os
 import pickle
 import time
 from collections.abc import Callable
@@ -44,11 +45,12 @@ class _Pickler(reduction.ForkingPickler):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.arrays: list[Any] = []
         self._places: dict[int, int] = {}
-        self._storages: set[int] = set()
+        self._storages: dict[int, int] = {}  # storage: the tensor that has it
 
     def persistent_id(self, value: Any) -> Any:
         kind = type(value)
         if kind is torch.Tensor:
+            self._check_alias(value)
             if not _is_packable(value):
                 return None
         elif kind is np.ndarray:
@@ -58,14 +60,16 @@ class _Pickler(reduction.ForkingPickler):
             return None
         place = self._places.get(id(value))
         if place is None:
-            if kind is torch.Tensor and value.numel():
-                storage = value.untyped_storage().data_ptr()
-                if storage in self._storages:
-                    raise _Aliased
-                self._storages.add(storage)
             place = self._places[id(value)] = len(self.arrays)
             self.arrays.append(value)
         return place, kind is np.ndarray
+
+    def _check_alias(self, tensor: torch.Tensor) -> None:
+        if tensor.layout is not torch.strided or id(tensor) in self._places:
+            return
+        storage = tensor.untyped_storage()._cdata
+        if self._storages.setdefault(storage, id(tensor)) != id(tensor):
+            raise _Aliased
 
 
 class _Marker:
@@ -111,14 +115,18 @@ class PackingCollate:
     Args:
         collate_fn: the user's, or default_collate.
         fd: of the memory that the ring will be in.
+        progress: of a file that has a number for each worker: the task that it is at, from 1; 0 between tasks.
         ring: names the ring to the process that owns it.
         capacity: samples of the largest batch to expect; None: the first batch's.
     """
 
-    def __init__(self, collate_fn: Any, batched: bool, fd: int, ring: int, capacity: int | None) -> None:
+    def __init__(
+        self, collate_fn: Any, batched: bool, fd: int, progress: int, ring: int, capacity: int | None
+    ) -> None:
         self._collate_fn = collate_fn
         self._default = batched and is_default(collate_fn)
         self._fd = fd
+        self._progress = progress
         self._ring = ring
         self._capacity = capacity
         self._writer: _core.BlockWriter | None = None
@@ -130,12 +138,18 @@ class PackingCollate:
         self.send: Callable[[Any], None] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Only while a worker is started by spawn or forkserver: the descriptor goes along under a number of its own.
-        return {**self.__dict__, "_fd": reduction.DupFd(self._fd)}
+        # Only while a worker is started by spawn or forkserver: the descriptors go along under numbers of their own.
+        fds = {name: reduction.DupFd(getattr(self, name)) for name in ("_fd", "_progress")}
+        return {**self.__dict__, **fds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._fd = state["_fd"].detach()
+        self._progress = state["_progress"].detach()
+
+    def note(self, worker: int, task: int) -> None:
+        """In the worker: what it is at, for the owner to read if this process ends here."""
+        os.pwrite(self._progress, task.to_bytes(8, "little"), 8 * worker)
 
     def __call__(self, data: Any) -> Any:
         context.index = None

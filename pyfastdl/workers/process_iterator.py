@@ -36,11 +36,13 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
         self._asked: Any = None
         self._workers: list[Any] = []
         self._shutdown = False
+        self._progress = -1
         if loader.prefetch_factor is not None and loader.prefetch_factor > 0:
+            self._progress = os.memfd_create("pyfastdl-progress", os.MFD_CLOEXEC)
             self._blocks = SharedBlocks(loader.prefetch_factor * loader.num_workers, loader._report)
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            super().__init__(_View(loader, self, blocked))  # type: ignore[arg-type]
+            super().__init__(_View(loader, self, blocked))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
@@ -59,7 +61,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
         return (0 if has_getitems(self._dataset) else 1) if self._auto_collation else 2
 
     def _next_index(self) -> Any:
-        index = super()._next_index()
+        index = super()._next_index()  # type: ignore[no-untyped-call]
         self._asked = index
         tracking = self._tracking()
         if tracking == 2:
@@ -85,7 +87,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
                 f"this loader's iterator was made in process {self._pid} and is used in its forked child "
                 f"{os.getpid()}, whose workers don't listen to it: call iter(loader) in the child"
             )
-        data = super()._next_data()
+        data = super()._next_data()  # type: ignore[no-untyped-call]
         if isinstance(data, Received):
             data = data.unpack()
         return data if self._move is None else self._move(data)
@@ -93,7 +95,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
     def _get_data(self) -> Any:
         while True:
             try:
-                task, data = super()._get_data()
+                task, data = super()._get_data()  # type: ignore[no-untyped-call]
             except RuntimeError as error:
                 self._broken = True
                 if "timed out" in str(error):
@@ -105,7 +107,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
 
     def _try_get_data(self, timeout: float = 5.0) -> Any:
         try:
-            return super()._try_get_data(timeout)
+            return super()._try_get_data(timeout)  # type: ignore[no-untyped-call]
         except RuntimeError as error:
             self._broken = True
             lost = [worker for worker in self._workers if worker.exitcode not in (None, 0)]
@@ -118,7 +120,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
     def _process_data(self, data: Any, worker_idx: int) -> Any:
         for task in [task for task in self._sent if task not in self._task_info]:
             del self._sent[task]
-        return super()._process_data(data, worker_idx)
+        return super()._process_data(data, worker_idx)  # type: ignore[no-untyped-call]
 
     # -- the end
 
@@ -135,11 +137,16 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
                     worker.terminate()  # one that hangs would be waited for
         super()._shutdown_workers()
 
-    def _oldest_of(self, worker: int) -> str:
-        for task, info in self._task_info.items():
-            if len(info) == 1 and info[0] == worker and task in self._sent:
-                return f"while loading {sample_words(self._sent[task], self._dataset)}"
-        return "between two batches"
+    def __del__(self) -> None:
+        super().__del__()
+        if self._progress >= 0:
+            os.close(self._progress)
+
+    def _task_of(self, worker: int) -> str:
+        task = int.from_bytes(os.pread(self._progress, 8, 8 * worker), "little") - 1
+        if task not in self._sent:
+            return "between two batches"
+        return f"while loading {sample_words(self._sent[task], self._dataset)}"
 
     def _how_it_ended(self, worker: Any) -> str:
         place = self._workers.index(worker)
@@ -152,11 +159,11 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
                 how = f"was killed by signal {-code}"
             if -code == signal.SIGKILL:
                 how += " (often a lack of memory)"
-        return f"Worker {place} (pid {worker.pid}) {how} {self._oldest_of(place)}"
+        return f"Worker {place} (pid {worker.pid}) {how} {self._task_of(place)}"
 
     def _still_loading(self) -> str:
-        busy = [f"worker {place} (pid {worker.pid}) {self._oldest_of(place)}" for place, worker in enumerate(self._workers)]
-        return "; " + "; ".join(busy)
+        workers = enumerate(self._workers)
+        return "; " + "; ".join(f"worker {place} (pid {one.pid}) {self._task_of(place)}" for place, one in workers)
 
 
 class _View:
@@ -164,13 +171,14 @@ class _View:
 
     def __init__(self, loader: DataLoader[Any], iterator: ProcessIterator, blocked: set[Any]) -> None:
         self._loader = loader
-        context = loader.multiprocessing_context
-        self.multiprocessing_context = _Context(torch.multiprocessing if context is None else context, iterator, blocked)
+        context = loader.multiprocessing_context or torch.multiprocessing
+        self.multiprocessing_context = _Context(context, iterator, blocked)
         self.collate_fn = loader.collate_fn
         if hasattr(iterator, "_blocks"):
             size = getattr(loader.batch_sampler, "batch_size", None)
             self.collate_fn = PackingCollate(
-                *(loader.collate_fn, loader._auto_collation, iterator._blocks.fd, iterator._blocks.name),
+                *(loader.collate_fn, loader._auto_collation, iterator._blocks.fd, iterator._progress),
+                iterator._blocks.name,
                 size if isinstance(size, int) else None,
             )
 
@@ -199,10 +207,11 @@ class _Context:
             return next(place for place, value in enumerate(args) if value is wanted)
 
         setup = process_main.Setup(
+            worker=len(iterator._workers),
             index_queue=place(self._latest_queue),
             result_queue=place(iterator._worker_result_queue),
             collate_fn=place(iterator._collate_fn),
-            seed=iterator._base_seed,
+            seed=int(iterator._base_seed),
             epoch=iterator._epoch,
             tracks=iterator._tracking(),
             signals=self._blocked,

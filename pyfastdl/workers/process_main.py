@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import select
 import signal
 import threading
+from collections.abc import Callable
 from multiprocessing import reduction
 from typing import Any
 
@@ -30,6 +32,7 @@ class Setup:
         signals: those that were blocked before the worker was started.
     """
 
+    worker: int
     index_queue: int
     result_queue: int
     collate_fn: int
@@ -49,10 +52,11 @@ def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
         context.seed, context.epoch = setup.seed, setup.epoch
         changed = list(args)
         dataset = args[1][0] if isinstance(args[1], list) else args[1]
-        results = changed[setup.result_queue] = _Results(args[setup.result_queue], dataset)
-        changed[setup.index_queue] = _Indices(args[setup.index_queue], setup.tracks)
         collate = args[setup.collate_fn]
         assert isinstance(collate, PackingCollate)
+        note = functools.partial(collate.note, setup.worker)
+        changed[setup.index_queue] = _Indices(args[setup.index_queue], setup.tracks, note)
+        results = changed[setup.result_queue] = _Results(args[setup.result_queue], dataset, note)
         collate.send = lambda message: results.put((None, message))
         loop(*changed)
     except KeyboardInterrupt:
@@ -62,11 +66,11 @@ def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
 def _end_with(parent: int) -> None:
     """This process ends when its parent does, also while it is stuck in a sample."""
     try:
-        fd = os.pidfd_open(parent)
+        fd = os.pidfd_open(parent)  # (not always getppid(): a fork server may be between)
+    except ProcessLookupError:
+        os._exit(1)
     except (OSError, AttributeError):
         return  # an old kernel: torch's loop looks every few seconds
-    if os.getppid() != parent:
-        os._exit(1)  # it was gone before
 
     def watch() -> None:
         poll = select.poll()
@@ -87,34 +91,39 @@ class _Queue:
 
 
 class _Indices(_Queue):
-    def __init__(self, queue: Any, tracks: int) -> None:
+    def __init__(self, queue: Any, tracks: int, note: Callable[[int], None]) -> None:
         super().__init__(queue)
+        self._note = note
         self._tracks = tracks
 
     def get(self, *args: Any, **kwargs: Any) -> Any:
         task = self._queue.get(*args, **kwargs)
         if isinstance(task, _ResumeIteration):
             context.epoch += 1
-        elif isinstance(task, tuple) and self._tracks:
+        elif isinstance(task, tuple):
             number, index = task
+            self._note(number + 1)
             if self._tracks == 2:
                 # (an index, how often it came before)
                 context.index, context.occurrence = index
                 return number, index[0]
-            if type(index) is list:
+            if self._tracks and type(index) is list:
                 return number, Batch(index)
         return task
 
 
 class _Results(_Queue):
-    def __init__(self, queue: Any, dataset: Any) -> None:
+    def __init__(self, queue: Any, dataset: Any, note: Callable[[int], None]) -> None:
         super().__init__(queue)
+        self._note = note
         self._dataset = dataset
 
     def put(self, result: Any) -> None:
         if isinstance(result[1], ExceptionWrapper):
             self._complete(result[1])
-        context.index = None
+        if result[0] is not None:  # not a message between
+            context.index = None
+            self._note(0)
         self._queue.put(result)
 
     def _complete(self, failure: Any) -> None:

@@ -87,7 +87,7 @@ class Received:
 
     def pin_memory(self, device: Any = None) -> Any:
         """torch's thread for page-locking asks for this."""
-        return torch_pinning.pin_memory(self.unpack(), device)
+        return torch_pinning.pin_memory(self.unpack(), device)  # type: ignore[no-untyped-call]
 
     def __del__(self) -> None:
         if self._block >= 0 and self._blocks is not None:

@@ -23,7 +23,7 @@ class SingleIterator(_SingleProcessDataLoaderIter):
         self._tracks = self._dataset_kind == 0 and not getattr(self._dataset, "__getitems__", None)
 
     def _next_index(self) -> Any:
-        index = super()._next_index()
+        index = super()._next_index()  # type: ignore[no-untyped-call]
         if self._tracks:
             if not self._auto_collation:
                 context.index = index
@@ -34,9 +34,9 @@ class SingleIterator(_SingleProcessDataLoaderIter):
 
     def _next_data(self) -> Any:
         before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
-        context.seed, context.epoch, context.index = self._base_seed, self._epoch, None
+        context.seed, context.epoch, context.index = int(self._base_seed), self._epoch, None
         try:
-            data = super()._next_data()
+            data = super()._next_data()  # type: ignore[no-untyped-call]
         finally:
             context.seed, context.epoch, context.index, context.occurrence = before
         return data if self._move is None else self._move(data)

@@ -92,7 +92,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         """Asks the sampler for one more batch, and gives it to the threads."""
         assert self._pool is not None
         try:
-            index = self._next_index()
+            index = self._next_index()  # type: ignore[no-untyped-call]
         except StopIteration:
             return
         worker = None
@@ -167,7 +167,8 @@ class ThreadIterator(_BaseDataLoaderIter):
         pool, self._pool = self._pool, None
         if pool is not None and self._pid == os.getpid():
             pool.cancel(self._jobs)
-            pool.close()
+            # Threads that were found to hang are not waited for once more.
+            pool.close(*((0.0,) if self._timed_out and pool.stuck() else ()))
 
     def __del__(self) -> None:
         self._close()

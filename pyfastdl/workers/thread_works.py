@@ -34,7 +34,7 @@ class Pinning:
     def __call__(self, batch: Any) -> Any:
         # Each thread says which device it means: otherwise it makes a context on the first one.
         torch.accelerator.set_device_index(self.index)
-        return torch_pinning.pin_memory(batch, self.device)
+        return torch_pinning.pin_memory(batch, self.device)  # type: ignore[no-untyped-call]
 
 
 @dataclasses.dataclass
@@ -93,7 +93,8 @@ class Whole(_Common):
         elif not self.auto_collation:
             context.index = index
             context.occurrence = job.occurrences[0] if job.occurrences is not None else 0
-        data = fetcher.fetch(index)
+        data = fetcher.fetch(index)  # type: ignore[no-untyped-call]
+        context.index = None
         if self.collate_fn is not None:
             job.result = self.collate_fn(data)
         elif type(data) is list and data:

@@ -36,8 +36,8 @@ class Job:
     """
 
     __slots__ = (
-        *("batch", "cancelled", "claimed", "count", "done", "error", "error_place", "error_worker", "finished"),
-        *("index", "loading", "occurrences", "result", "worker"),
+        *("batch", "cancelled", "claimed", "count", "done", "error", "error_index", "error_place"),
+        *("error_worker", "finished", "index", "loading", "occurrences", "result", "worker"),
     )
 
     def __init__(self, index: Any, count: int, occurrences: list[int] | None, worker: int | None = None) -> None:
@@ -49,7 +49,8 @@ class Job:
         self.batch: BlockBatch | None = None
         self.result: Any = None
         self.error: BaseException | None = None
-        self.error_place = count
+        self.error_place = count  # that of the first part that failed; count: what comes after them
+        self.error_index: Any = index
         self.error_worker = 0
         self.done = self.cancelled = False
         self.loading: dict[int, Any] = {}  # worker: sample that it has in its hands
@@ -146,8 +147,8 @@ class ThreadPool:
                 if job.finished == job.claimed and job.batch is not None and (job.done or job.finished < job.count):
                     job.batch.drop()
 
-    def close(self) -> None:
-        """Ends the threads. May be called again; does nothing in a forked child."""
+    def close(self, patience: float = _JOIN_SECONDS) -> None:
+        """Ends the threads, and waits so many seconds for them. May be called again; does nothing in a forked child."""
         if self._pid != os.getpid():
             return
         with self._lock:
@@ -157,7 +158,7 @@ class ThreadPool:
             self._ready.notify_all()
             self._parked.notify_all()
             threads, self._threads = self._threads, []
-        end = time.monotonic() + _JOIN_SECONDS
+        end = time.monotonic() + patience
         for thread in threads:
             if thread is not threading.current_thread():
                 thread.join(timeout=max(0.0, end - time.monotonic()))
@@ -222,7 +223,7 @@ class ThreadPool:
                         self._idle -= 1
         return None
 
-    def settle(self, work: Work, job: Job, parts: int, wall: float, cpu: float) -> None:
+    def settle(self, work: Work, job: Job, worker: int, parts: int, wall: float, cpu: float) -> None:
         """So many parts of a job are through, with or without an error."""
         self._part_seconds = wall / parts if self._part_seconds <= 0 else (self._part_seconds * 3 + wall / parts) / 4
         with self._lock:
@@ -241,7 +242,7 @@ class ThreadPool:
             if job.error is None:
                 work.finish(job)
         except BaseException as error:
-            job.error = error
+            job.error, job.error_worker, job.error_index = error, worker, job.index
         with self._lock:
             if job.error is not None and job.batch is not None:
                 job.batch.drop()
@@ -281,10 +282,11 @@ def _serve(pool: ThreadPool, worker: int) -> None:
             except BaseException as error:
                 if place < job.error_place:
                     job.error, job.error_place, job.error_worker = error, place, worker
+                    job.error_index = job.index if context.index is None else context.index
                 break
         job.loading.pop(worker, None)
         context.index = None
-        pool.settle(work, job, end - first, time.perf_counter() - wall, time.thread_time() - cpu)
+        pool.settle(work, job, worker, end - first, time.perf_counter() - wall, time.thread_time() - cpu)
         del work, job, claimed  # a thread that waits holds no batch
 
 

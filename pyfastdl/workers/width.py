@@ -1,4 +1,4 @@
-"""How many threads ``num_workers="auto"`` uses: many while samples wait for disks or networks, few while they compute."""
+"""How many threads ``num_workers="auto"`` uses: many while samples wait for disks or networks, few while they work."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ __all__ = ["Width", "fixed_width"]
 
 _START = 32  # wide enough that 20 ms of waiting a sample still gives 1,600 samples a second
 _MOST = 64
-_WINDOW = 0.15  # seconds that a choice is looked at before the next one
+# Seconds that a choice is looked at before a wider one, and before a narrower one, which is a trial that may cost.
+_WINDOW = 0.15
+_LONG_WINDOW = 1.0
 
-# Share of a sample's time that is waiting, from which on more threads may help; and of the CPUs in use, up to which.
+# Share of a sample's time that is waiting, from which on more threads may help; and how many CPUs may be in use: of
+# Python code, the interpreter's lock lets no more than one run.
 _WAITS = 0.5
 _CPUS_LEFT = 0.75
 # A narrower choice is kept when it does at least this share of the work of the wider one.
@@ -45,21 +48,25 @@ class Width:
         if elapsed < _WINDOW or self._samples < 2 * self.now:
             return False
         before = self.now
-        self._choose(self._samples / elapsed, 1 - self._cpu / self._wall if self._wall > 0 else 0.0, self._cpu / elapsed)
+        waiting = 1 - self._cpu / self._wall if self._wall > 0 else 0.0
+        cpus_used = self._cpu / elapsed
+        used = f"{waiting:.0%} of their time is waiting, {cpus_used:.1f} of {self.cpus} CPUs are in use"
+        if waiting >= _WAITS and cpus_used < _CPUS_LEFT:
+            self.now = min(self.most, self.now * 2)
+            self._wider = None
+            self.reason = f"samples mostly wait: {used}"
+        elif elapsed < _LONG_WINDOW:
+            return False
+        else:
+            self._narrow(self._samples / elapsed, used)
         self._clear()
         return self.now != before
 
-    def _choose(self, rate: float, waiting: float, cpus_used: float) -> None:
+    def _narrow(self, rate: float, used: str) -> None:
         if self._wider is not None and rate < _AS_GOOD * self._wider[1]:
+            self.reason = f"fewer were slower ({rate:.0f} samples/s instead of {self._wider[1]:.0f})"
             self.now = self._wider[0]
             self._settled = True
-            self.reason = f"fewer were slower ({rate:.0f} samples/s instead of {self._wider[1]:.0f})"
-            return
-        used = f"{waiting:.0%} of their time is waiting, {cpus_used:.1f} of {self.cpus} CPUs are in use"
-        if waiting >= _WAITS and cpus_used < _CPUS_LEFT * min(self.cpus, 1):
-            self._wider = None
-            self.now = min(self.most, self.now * 2)
-            self.reason = f"samples mostly wait: {used}"
         elif self.now > self.cpus:
             self._wider = (self.now, rate)
             self.now = max(self.cpus, self.now // 2)
