@@ -53,10 +53,10 @@ def cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def steady(make: Callable[[], Any]) -> tuple[float, float]:
+def steady(make: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[float, float]:
     """Seconds, and CPU seconds, a batch, without the first two batches (the CPU's with them)."""
     cpu = cpu_seconds()
-    iterator = iter(make())
+    iterator = iter(make(*args, **kwargs))
     next(iterator), next(iterator)
     start, count = time.perf_counter(), 0
     for _ in iterator:
@@ -66,10 +66,10 @@ def steady(make: Callable[[], Any]) -> tuple[float, float]:
     return wall, (cpu_seconds() - cpu) / (count + 2)
 
 
-def epoch(make: Callable[[], Any]) -> tuple[float, float]:
+def epoch(loader: Any) -> tuple[float, float]:
     """Seconds of a whole epoch, and until its first batch."""
     start = time.perf_counter()
-    iterator = iter(make())
+    iterator = iter(loader)
     next(iterator)
     first = time.perf_counter() - start
     for _ in iterator:
@@ -82,9 +82,9 @@ def ready(turns: int, batches: float) -> None:
         dataset = Ready(shape, size * max(8, int(count * batches)))
         ratios: dict[str, list[tuple[float, float]]] = {"thread": [], "process": []}
         for _ in range(turns):
-            stock = steady(lambda: DataLoader(dataset, batch_size=size, num_workers=2))
+            stock = steady(DataLoader, dataset, batch_size=size, num_workers=2)
             for mode, seen in ratios.items():
-                ours = steady(lambda: pyfastdl.DataLoader(dataset, size, num_workers=2, worker_mode=mode))
+                ours = steady(pyfastdl.DataLoader, dataset, batch_size=size, num_workers=2, worker_mode=mode)
                 seen.append((stock[0] / ours[0], stock[1] / ours[1]))
         for mode, seen in ratios.items():
             wall, cpu = (statistics.median(values) for values in zip(*seen, strict=True))
@@ -93,9 +93,9 @@ def ready(turns: int, batches: float) -> None:
 
 def waiting(turns: int) -> None:
     for _ in range(turns):
-        stock, stock_first = epoch(lambda: DataLoader(Waiting(), batch_size=16, num_workers=4))
+        stock, stock_first = epoch(DataLoader(Waiting(), batch_size=16, num_workers=4))
         loader = pyfastdl.DataLoader(Waiting(), batch_size=16, num_workers="auto")
-        ours, first = epoch(lambda: loader)
+        ours, first = epoch(loader)
         start = time.perf_counter()
         with ThreadPoolExecutor(32) as pool:
             list(pool.map(Waiting().__getitem__, range(500)))

@@ -3,6 +3,7 @@ from typing import Any, final
 import torch
 
 def dlpack_code(dtype: torch.dtype) -> tuple[int, int] | None: ...
+
 @final
 class Schema:
     capacity: int

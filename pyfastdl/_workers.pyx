@@ -346,7 +346,8 @@ cdef class Schema:
             wanted = <object>PyTuple_GET_ITEM(node.keys, i)
             if <object>key is not wanted and <object>key != wanted:
                 return False
-            if not self.walk(<_Node>PyTuple_GET_ITEM(node.children, i), <object>item, block, place, walk, objects, kept):
+            if not self.walk(<_Node>PyTuple_GET_ITEM(node.children, i), <object>item, block, place, walk, objects,
+                             kept):
                 return False
             i += 1
         return True

@@ -13,6 +13,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from pyfastdl import _core
 from pyfastdl.workers.device import mover
 from pyfastdl.workers.report import Report
+from pyfastdl.workers.resume import Progress, between_epochs, check
 from pyfastdl.workers.width import Width, fixed_width
 
 if TYPE_CHECKING:
@@ -110,6 +111,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._threads = _wants_threads(dataset, self.worker_mode, num_workers, self._auto)
         self._report = Report()
         self._next_epoch = 0
+        self._progress: Progress | None = None  # of the epoch that was started last
+        self._resumed: dict[str, Any] | None = None
+        self._idle_blocks: list[Any] = []  # at most one ring, of an epoch that is over
         self._iterator_pid = 0
         super().__init__(
             dataset,
@@ -143,7 +147,40 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             # The parent's workers aren't this process's; and ones that died or hang are of no use.
             self._iterator = None
         self._iterator_pid = os.getpid()
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None:
+            self._iterator = None  # workers that stay have another run's seeds
+            self._next_epoch = resumed["epoch"]
+        self._progress = Progress(self, resumed)
         return super().__iter__()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the epoch that was started last is: for a checkpoint, beside the model's.
+
+        A loader of the same dataset and arguments that loads it goes on with the next batch, then with the next epochs,
+        as this one would: the order is the same, and so are :func:`pyfastdl.sample_rng` and worker seeds. The number of
+        workers, what they are and ``prefetch_factor`` may be others (not the number, for an iterable dataset).
+        """
+        state = self._progress.state(self._workers_that_matter()) if self._progress is not None else None
+        return between_epochs(self, self._next_epoch) if state is None else state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next ``iter()`` goes on where ``state_dict()`` was called. Batches that were handed out before aren't
+        loaded again; an iterable dataset has to be gone through from its start.
+
+        torch's default generator (or the loader's ``generator``, and the sampler's) gets the state that it had then.
+
+        Raises:
+            ValueError: not such a state; or of an iterable dataset with another number of workers.
+        """
+        self._resumed = check(state, self)
+        self._progress = None
+
+    def _workers_that_matter(self) -> int | None:
+        return int(self.num_workers) if self._dataset_kind == _DatasetKind.Iterable else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_idle_blocks": [], "_progress": None}  # memory of this process
 
     def check_worker_number_rationality(self) -> None:
         """torch's warning of more worker processes than CPUs. Threads may be more: those that wait use none."""

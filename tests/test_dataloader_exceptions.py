@@ -141,8 +141,9 @@ def test_a_sample_that_hangs(mode):
     hang = [True]
 
     def make(index):
-        if index == 5 and hang:
-            time.sleep(20)
+        end = time.monotonic() + 20
+        while index == 5 and hang and time.monotonic() < end:
+            time.sleep(0.02)
         return index
 
     loader = pyfastdl.DataLoader(By(make), batch_size=2, num_workers=2, timeout=1.5, worker_mode=mode)

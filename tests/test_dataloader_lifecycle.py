@@ -71,16 +71,14 @@ def test_two_epochs_at_once(mode):
     assert_same(list(half), wanted[1:])
     for one, other in zip(loader, loader, strict=True):
         assert_same(one, other)
-    for _ in zip(loader, range(2)):
+    for _ in zip(loader, range(2), strict=False):
         break
     assert_same(list(loader), wanted)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_persistent_workers_start_afresh_in_mid_epoch(mode):
-    loader = pyfastdl.DataLoader(
-        Squares(20), batch_size=4, num_workers=2, persistent_workers=True, worker_mode=mode
-    )
+    loader = pyfastdl.DataLoader(Squares(20), batch_size=4, num_workers=2, persistent_workers=True, worker_mode=mode)
     wanted = list(DataLoader(Squares(20), batch_size=4))
     for _ in range(3):
         next(iter(loader))
@@ -134,9 +132,7 @@ def test_a_forked_child(mode):
 def test_threads_and_affinity_of_the_process_stay(mode):
     before = torch.get_num_threads(), os.sched_getaffinity(0), signal.getsignal(signal.SIGINT)
     seen = []
-    loader = pyfastdl.DataLoader(
-        By(lambda i: torch.tensor(torch.get_num_threads())), num_workers=2, worker_mode=mode
-    )
+    loader = pyfastdl.DataLoader(By(lambda i: torch.tensor(torch.get_num_threads())), num_workers=2, worker_mode=mode)
     for _ in range(2):
         assert {batch.item() for batch in loader} == {1}, "workers don't multiply threads"
     thread = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
@@ -149,12 +145,15 @@ def test_threads_and_affinity_of_the_process_stay(mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("leave", ["end", "exit", "global", "exception"])
 def test_the_interpreter_ends_quietly(mode, leave, run_python):
-    code = PREPARE + {
-        "end": "for batch in loader: pass",
-        "exit": "iterator = iter(loader); next(iterator); sys.exit(7)",
-        "global": "iterator = iter(loader); next(iterator)",
-        "exception": "for batch in loader: raise KeyError('mine')",
-    }[leave]
+    code = (
+        PREPARE
+        + {
+            "end": "for batch in loader: pass",
+            "exit": "iterator = iter(loader); next(iterator); sys.exit(7)",
+            "global": "iterator = iter(loader); next(iterator)",
+            "exception": "for batch in loader: raise KeyError('mine')",
+        }[leave]
+    )
     done = run_python(code, mode)
     assert done.returncode == {"exit": 7, "exception": 1}.get(leave, 0)
     if leave == "exception":
@@ -166,7 +165,9 @@ def test_the_interpreter_ends_quietly(mode, leave, run_python):
 @pytest.mark.parametrize("mode", MODES)
 def test_ctrl_c_at_any_moment(mode, run_python):
     """The whole process group is interrupted, as a terminal does it."""
-    code = PREPARE + """
+    code = (
+        PREPARE
+        + """
 import itertools, random
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.setpgid(0, 0)
@@ -181,6 +182,7 @@ for moment in range(int(sys.argv[2])):
     except KeyboardInterrupt:
         print("interrupted")
 """
+    )
     done = run_python(code, mode, "12" if mode == "thread" else "6")
     assert done.stdout.split() == ["interrupted"] * (12 if mode == "thread" else 6)
     assert done.stderr == ""
@@ -189,7 +191,9 @@ for moment in range(int(sys.argv[2])):
 
 @pytest.mark.skipif("process" not in MODES, reason="of processes")
 def test_workers_end_with_their_parent(run_python):
-    code = PREPARE + """
+    code = (
+        PREPARE
+        + """
 class Stuck(Data):
     def __getitem__(self, i):
         if i == 20: time.sleep(300)
@@ -200,6 +204,7 @@ next(iterator)
 print(*[worker.pid for worker in iterator._workers], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
+    )
     pids = [int(pid) for pid in run_python(code, "process").stdout.split()]
     assert len(pids) == 2
 

@@ -26,11 +26,13 @@ def draw(index):
 def drawn(workers, mode=None, seed=3, epochs=2, **arguments):
     torch.manual_seed(seed)
     loader = pyfastdl.DataLoader(By(draw), num_workers=workers, worker_mode=mode, **arguments)
-    return [[batch for batch in loader] for _ in range(epochs)]
+    return [list(loader) for _ in range(epochs)]
 
 
 def flat(epochs):
-    return [[(a.tolist(), float(b), int(i)) for batch in epoch for a, b, i in zip(*batch, strict=True)] for epoch in epochs]
+    return [
+        [(a.tolist(), float(b), int(i)) for batch in epoch for a, b, i in zip(*batch, strict=True)] for epoch in epochs
+    ]
 
 
 @pytest.mark.parametrize("sampler", ["shuffled", "with replacement"])

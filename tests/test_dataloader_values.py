@@ -90,12 +90,16 @@ def mode(request):
 
 @pytest.mark.parametrize("kind", [*KINDS, *REFUSED])
 def test_default_collate(kind, mode):
-    """One worker: after a failed batch, torch's next one comes from the same place."""
+    """One worker: after a failed batch, torch's next one comes from the same place.
+
+    In torch's worker processes default_collate goes about it otherwise, and so may fail otherwise.
+    """
     make = {**KINDS, **REFUSED}[kind]
     if mode == "process" and kind not in PROCESS_KINDS:
         pytest.skip("the same code as in threads, and starting processes takes time")
     got = batches(pyfastdl.DataLoader(By(make), batch_size=4, num_workers=1, worker_mode=mode))
-    assert_same(got, batches(DataLoader(By(make), batch_size=4)))
+    workers = 1 if mode == "process" and kind in REFUSED else 0
+    assert_same(got, batches(DataLoader(By(make), batch_size=4, num_workers=workers)))
 
 
 PROCESS_KINDS = {
@@ -162,9 +166,7 @@ def test_registered_collate_functions_are_used(mode, monkeypatch):
 
 
 def test_to_a_device(mode):
-    loader = pyfastdl.DataLoader(
-        By(KINDS["dict"]), batch_size=4, num_workers=1, worker_mode=mode, device="meta"
-    )
+    loader = pyfastdl.DataLoader(By(KINDS["dict"]), batch_size=4, num_workers=1, worker_mode=mode, device="meta")
     for batch in loader:
         assert batch["image"].device.type == batch["more"]["label"].device.type == "meta"
         assert batch["name"] == [str(int(name)) for name in batch["name"]]

@@ -73,8 +73,8 @@ void bind_ring(py::module_& m) {
       "A descriptor (the caller's to close) for a shared ring that is made later.");
 
   py::class_<BlockLease>(m, "BlockLease")
-      .def("capsule", &BlockLease::capsule, py::arg("offset"), py::arg("code"), py::arg("bits"), py::arg("shape"),
-           py::arg("strides") = py::none(),
+      .def("capsule", &BlockLease::capsule, py::arg("offset"), py::arg("code"), py::arg("bits"),
+           py::arg("shape"), py::arg("strides") = py::none(),
            "A DLPack capsule over a part of the block; offset in bytes, shape and strides in items.");
 
   py::class_<BlockRing>(m, "BlockRing")
@@ -86,10 +86,14 @@ void bind_ring(py::module_& m) {
       .def("offer", &BlockRing::offer)
       .def("publish", &BlockRing::publish, py::arg("number"))
       .def(
-          "take", [](BlockRing& ring, std::uint64_t number) { return BlockLease(ring.take(number), ring.block_bytes()); },
+          "take",
+          [](BlockRing& ring, std::uint64_t number) {
+            return BlockLease(ring.take(number), ring.block_bytes());
+          },
           py::arg("number"))
       .def("cancel", &BlockRing::cancel, py::arg("number"))
       .def("reap", &BlockRing::reap)
+      .def("reset", &BlockRing::reset)
       .def("close", &BlockRing::close)
       .def_property_readonly("leased", &BlockRing::leased)
       .def_property_readonly("free", &BlockRing::free)

@@ -46,6 +46,9 @@ class BlockRing {
   static RingSpec spec(std::uint32_t blocks, std::uint64_t bytes) { return {blocks, 1, {{bytes}}}; }
 
   // REQUIRES: a segment of such a spec, made by this process.
+  //
+  // Shared memory is made private in a child that is forked while it is mapped: what the child does to the batches that
+  // it inherits stays with it, and blocks that are leased then keep their bytes.
   explicit BlockRing(std::shared_ptr<Segment> segment);
 
   // Private memory: a free block, to be written and then published, from any thread. Nothing when all are in use.
@@ -61,6 +64,8 @@ class BlockRing {
   void cancel(std::uint64_t number);
   // Frees what dead writers held.
   void reap();
+  // For other writers, when the ones before are gone: whatever they left is free. Leases stay.
+  void reset();
   void close() noexcept { consumer_.close(); }
 
   unsigned leased() const { return consumer_.leased_slots(); }

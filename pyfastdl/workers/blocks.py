@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from typing import Any
 
@@ -120,6 +122,7 @@ class ThreadBlocks:
 
     def __init__(self, ahead: int, capacity: int, report: Report) -> None:
         self._lock = threading.Lock()
+        self._key = os.getpid(), ahead, capacity
         self._ahead = ahead
         self._capacity = capacity
         self._tried = False
@@ -132,13 +135,19 @@ class ThreadBlocks:
         assert self._ring is not None
         return self._ring
 
+    def fits(self, ahead: int, capacity: int) -> bool:
+        """Whether another epoch of such a kind can use this ring."""
+        return self.schema is not None and self._key == (os.getpid(), ahead, capacity)
+
     def learn(self, sample: Any) -> None:
         with self._lock:
             if self._tried:
                 return
             self._tried = True
             schema = learn(sample, self._capacity)
-            if schema is not None:
+            if schema is None:
+                return
+            with contextlib.suppress(MemoryError, ValueError):  # no room: default_collate takes less at a time
                 self._ring = _core.BlockRing(self._ahead + SPARE_BLOCKS, schema.block_bytes)
                 self.schema = schema
 

@@ -30,6 +30,8 @@ __all__ = ["PackingCollate"]
 _ALIGNMENT = 64
 # Smaller arrays of numpy's are pickled with the rest.
 _ARRAY_BYTES = 2048
+# More than this isn't sent through a pipe, but in torch's own way: by descriptors of memory made for this batch.
+_INLINE_BYTES = 1 << 20
 # How long a worker's first batch waits for the ring that it asked for. The loop that makes it waits for batches.
 _RING_PATIENCE = 0.5
 
@@ -115,18 +117,16 @@ class PackingCollate:
     Args:
         collate_fn: the user's, or default_collate.
         fd: of the memory that the ring will be in.
-        progress: of a file that has a number for each worker: the task that it is at, from 1; 0 between tasks.
+        notes: of a file that has a number for each worker: the task that it is at, from 1; 0 between tasks.
         ring: names the ring to the process that owns it.
         capacity: samples of the largest batch to expect; None: the first batch's.
     """
 
-    def __init__(
-        self, collate_fn: Any, batched: bool, fd: int, progress: int, ring: int, capacity: int | None
-    ) -> None:
+    def __init__(self, collate_fn: Any, batched: bool, fd: int, notes: int, ring: int, capacity: int | None) -> None:
         self._collate_fn = collate_fn
         self._default = batched and is_default(collate_fn)
         self._fd = fd
-        self._progress = progress
+        self._notes = notes
         self._ring = ring
         self._capacity = capacity
         self._writer: _core.BlockWriter | None = None
@@ -139,17 +139,17 @@ class PackingCollate:
 
     def __getstate__(self) -> dict[str, Any]:
         # Only while a worker is started by spawn or forkserver: the descriptors go along under numbers of their own.
-        fds = {name: reduction.DupFd(getattr(self, name)) for name in ("_fd", "_progress")}
+        fds = {name: reduction.DupFd(getattr(self, name)) for name in ("_fd", "_notes")}
         return {**self.__dict__, **fds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._fd = state["_fd"].detach()
-        self._progress = state["_progress"].detach()
+        self._notes = state["_notes"].detach()
 
     def note(self, worker: int, task: int) -> None:
         """In the worker: what it is at, for the owner to read if this process ends here."""
-        os.pwrite(self._progress, task.to_bytes(8, "little"), 8 * worker)
+        os.pwrite(self._notes, task.to_bytes(8, "little"), 8 * worker)
 
     def __call__(self, data: Any) -> Any:
         context.index = None
@@ -214,8 +214,10 @@ class PackingCollate:
             strides = None if tensor.is_contiguous() else tuple(tensor.stride())
             leaves.append((Leaf(offset, code, bits, tuple(tensor.shape), strides), tensor))
             offset += -(-tensor.numel() * bits // 8 // _ALIGNMENT) * _ALIGNMENT
-        scale = max(1.0, (self._capacity or 1) / samples)
+        scale = max(1.0, (self._capacity or 1) / max(1, samples))
         if not self._claim(offset, scale):
+            if offset > _INLINE_BYTES:
+                return batch
             return Message(
                 *(self._ring, -1, file.getvalue(), tuple(leaf for leaf, _ in leaves)),
                 tuple(ctypes.string_at(tensor.data_ptr(), _bytes(tensor)) for _, tensor in leaves),
@@ -259,5 +261,3 @@ class PackingCollate:
 
 def _bytes(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
-
-

@@ -14,6 +14,7 @@ from pyfastdl.workers import process_main
 from pyfastdl.workers.context import Batch, Occurrences
 from pyfastdl.workers.failures import sample_words
 from pyfastdl.workers.packing import PackingCollate
+from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.shared_blocks import Received, RingRequest, SharedBlocks
 from pyfastdl.workers.thread_works import has_getitems
 
@@ -23,23 +24,27 @@ if TYPE_CHECKING:
 __all__ = ["ProcessIterator"]
 
 
-class ProcessIterator(_MultiProcessingDataLoaderIter):
+class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
     """Everything but the transport of batches is torch's: starting workers, seeds, order, resets, time limits."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._pid = os.getpid()
         self._broken = False
         self._move = loader._mover()
-        self._epoch = loader._start_epoch()
-        self._start = loader._start_epoch
+        self._follow(loader)
+        self._report = loader._report
         self._sent: dict[int, Any] = {}  # task: index, of those that aren't back
         self._asked: Any = None
         self._workers: list[Any] = []
-        self._shutdown = False
-        self._progress = -1
+        self._shutdown = True  # nothing to end, until torch's constructor says otherwise
+        self._notes = -1
+        self._idle: list[Any] = []
+        self._gave_back = False
         if loader.prefetch_factor is not None and loader.prefetch_factor > 0:
-            self._progress = os.memfd_create("pyfastdl-progress", os.MFD_CLOEXEC)
-            self._blocks = SharedBlocks(loader.prefetch_factor * loader.num_workers, loader._report)
+            self._notes = os.memfd_create("pyfastdl-notes", os.MFD_CLOEXEC)
+            ahead = loader.prefetch_factor * loader.num_workers
+            self._blocks = _taken(loader._idle_blocks, ahead) or SharedBlocks(ahead, loader._report)
+            self._idle = loader._idle_blocks
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             super().__init__(_View(loader, self, blocked))
@@ -48,7 +53,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:
-            self._start()
+            self._follow(loader)
         self._occurrences = Occurrences(self._index_sampler)
         self._sent.clear()
         super()._reset(loader, first_iter)
@@ -61,7 +66,7 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
         return (0 if has_getitems(self._dataset) else 1) if self._auto_collation else 2
 
     def _next_index(self) -> Any:
-        index = super()._next_index()  # type: ignore[no-untyped-call]
+        index = super()._next_index()
         self._asked = index
         tracking = self._tracking()
         if tracking == 2:
@@ -90,6 +95,8 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
         data = super()._next_data()  # type: ignore[no-untyped-call]
         if isinstance(data, Received):
             data = data.unpack()
+        else:
+            self._report.sent += 1
         return data if self._move is None else self._move(data)
 
     def _get_data(self) -> Any:
@@ -136,14 +143,19 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
                 if worker.is_alive():
                     worker.terminate()  # one that hangs would be waited for
         super()._shutdown_workers()
+        if self._gave_back or not self._shutdown:
+            return
+        self._gave_back = True
+        if not self._idle and all(worker.exitcode is not None for worker in self._workers):
+            self._idle.append(self._blocks)  # for the next epoch: its memory is there
 
     def __del__(self) -> None:
         super().__del__()
-        if self._progress >= 0:
-            os.close(self._progress)
+        if self._notes >= 0:
+            os.close(self._notes)
 
     def _task_of(self, worker: int) -> str:
-        task = int.from_bytes(os.pread(self._progress, 8, 8 * worker), "little") - 1
+        task = int.from_bytes(os.pread(self._notes, 8, 8 * worker), "little") - 1
         if task not in self._sent:
             return "between two batches"
         return f"while loading {sample_words(self._sent[task], self._dataset)}"
@@ -166,6 +178,15 @@ class ProcessIterator(_MultiProcessingDataLoaderIter):
         return "; " + "; ".join(f"worker {place} (pid {one.pid}) {self._task_of(place)}" for place, one in workers)
 
 
+def _taken(idle: list[Any], ahead: int) -> SharedBlocks | None:
+    """The ring of an epoch that is over, if it is one for this epoch. (A list's pop is atomic.)"""
+    blocks = idle.pop() if idle else None
+    if not isinstance(blocks, SharedBlocks) or not blocks.fits(ahead):
+        return None
+    blocks.restart()
+    return blocks
+
+
 class _View:
     """The loader, as torch's iterator sees it: with our collate_fn, and a context that starts our workers."""
 
@@ -177,9 +198,12 @@ class _View:
         if hasattr(iterator, "_blocks"):
             size = getattr(loader.batch_sampler, "batch_size", None)
             self.collate_fn = PackingCollate(
-                *(loader.collate_fn, loader._auto_collation, iterator._blocks.fd, iterator._progress),
-                iterator._blocks.name,
-                size if isinstance(size, int) else None,
+                loader.collate_fn,
+                batched=loader._auto_collation,
+                fd=iterator._blocks.fd,
+                notes=iterator._notes,
+                ring=iterator._blocks.name,
+                capacity=size if isinstance(size, int) else None,
             )
 
     def __getattr__(self, name: str) -> Any:
@@ -212,7 +236,7 @@ class _Context:
             result_queue=place(iterator._worker_result_queue),
             collate_fn=place(iterator._collate_fn),
             seed=int(iterator._base_seed),
-            epoch=iterator._epoch,
+            epoch=iterator._progress.epoch,
             tracks=iterator._tracking(),
             signals=self._blocked,
             parent=iterator._pid,

@@ -136,5 +136,3 @@ class _Results(_Queue):
             # A class that the parent can't be told about; its name is in the traceback that goes along. Sent as it
             # is, the failure would be lost, and the training loop would wait for ever.
             failure.exc_type = RuntimeError
-
-

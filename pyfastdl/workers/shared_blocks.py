@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import os
@@ -133,6 +134,16 @@ class SharedBlocks:
     def fd(self) -> int:
         return self._fd
 
+    def fits(self, ahead: int) -> bool:
+        """Whether another epoch of such a kind can use this ring."""
+        return self._ring is not None and (self._pid, self._ahead) == (os.getpid(), ahead)
+
+    def restart(self) -> None:
+        """For the workers of another epoch. REQUIRES: those before have ended."""
+        assert self._ring is not None
+        self._ring.reset()
+        self._ring.offer()
+
     def make(self, block_bytes: int) -> None:
         """Once; whoever comes later uses what is there."""
         with self._lock:
@@ -165,7 +176,8 @@ class SharedBlocks:
 
     def drop(self, block: int) -> None:
         if self._pid == os.getpid() and self._ring is not None:
-            self._ring.cancel(block)
+            with contextlib.suppress(LoaderError):  # it was free already: restart()
+                self._ring.cancel(block)
 
     def reap(self) -> None:
         """After a worker's death: what it held is free again."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from pyfastdl.workers.context import Batch, Occurrences, context
+from pyfastdl.workers.resume import Resumable
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
@@ -14,16 +15,24 @@ if TYPE_CHECKING:
 __all__ = ["SingleIterator"]
 
 
-class SingleIterator(_SingleProcessDataLoaderIter):
+class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
-        super().__init__(loader)
+        self._follow(loader)
+        super().__init__(loader)  # type: ignore[no-untyped-call]
         self._move = loader._mover()
-        self._epoch = loader._start_epoch()
         self._occurrences = Occurrences(self._index_sampler)
         self._tracks = self._dataset_kind == 0 and not getattr(self._dataset, "__getitems__", None)
 
+        collate = self._dataset_fetcher.collate_fn
+
+        def collate_no_sample(data: Any) -> Any:
+            context.index = None
+            return collate(data)
+
+        self._dataset_fetcher.collate_fn = collate_no_sample
+
     def _next_index(self) -> Any:
-        index = super()._next_index()  # type: ignore[no-untyped-call]
+        index = super()._next_index()
         if self._tracks:
             if not self._auto_collation:
                 context.index = index
@@ -34,7 +43,7 @@ class SingleIterator(_SingleProcessDataLoaderIter):
 
     def _next_data(self) -> Any:
         before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
-        context.seed, context.epoch, context.index = int(self._base_seed), self._epoch, None
+        context.seed, context.epoch, context.index = int(self._base_seed), self._progress.epoch, None
         try:
             data = super()._next_data()  # type: ignore[no-untyped-call]
         finally:

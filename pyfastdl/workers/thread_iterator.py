@@ -10,13 +10,14 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
+from torch.utils.data.dataloader import _DatasetKind
 
 from pyfastdl.errors import LoaderError
 from pyfastdl.workers.blocks import ThreadBlocks
 from pyfastdl.workers.collating import is_default
 from pyfastdl.workers.context import Occurrences
 from pyfastdl.workers.failures import described, reraise
+from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole, has_getitems
 from pyfastdl.workers.threads import Job, ThreadPool, Work
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ThreadIterator"]
 
 
-class ThreadIterator(_BaseDataLoaderIter):
+class ThreadIterator(Resumable):
     """Hands out batches in the sampler's order. torch's base class draws the seed and asks the sampler.
 
     As many indices are asked for ahead as torch's workers would have, and one more each time a batch is handed out, so
@@ -37,6 +38,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._pid = os.getpid()
         self._pool: ThreadPool | None = None
         self._timed_out = False
+        self._follow(loader)
         super().__init__(loader)
         self._taking = threading.Lock()  # threads of the user's may share an iterator
         self._iterable = self._dataset_kind == _DatasetKind.Iterable
@@ -46,9 +48,9 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._move = loader._mover()
         self._init_fn = loader.worker_init_fn
         capacity = getattr(loader.batch_sampler, "batch_size", None)
-        self._blocks = ThreadBlocks(
-            self._ahead, capacity if isinstance(capacity, int) else 1, loader._report
-        )
+        capacity = capacity if isinstance(capacity, int) else 1
+        self._idle = loader._idle_blocks
+        self._blocks = _taken(self._idle, self._ahead, capacity) or ThreadBlocks(self._ahead, capacity, loader._report)
         self._pinning = (
             Pinning(self._pin_memory_device, torch.accelerator.current_device_index()) if self._pin_memory else None
         )
@@ -56,6 +58,8 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        if not first_iter:
+            self._follow(loader)
         super()._reset(loader, first_iter)
         if self._pool is not None:
             self._pool.cancel(self._jobs)
@@ -65,7 +69,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._occurrences = Occurrences(self._index_sampler)
         self._alive = [True] * self._num_workers
         self._cycle = itertools.cycle(range(self._num_workers))
-        self._work = self._make_work(loader._start_epoch())
+        self._work = self._make_work(self._progress.epoch)
         self._pool.start_epoch(self._work)
         for _ in range(self._ahead):
             self._put()
@@ -92,7 +96,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         """Asks the sampler for one more batch, and gives it to the threads."""
         assert self._pool is not None
         try:
-            index = self._next_index()  # type: ignore[no-untyped-call]
+            index = self._next_index()
         except StopIteration:
             return
         worker = None
@@ -169,6 +173,14 @@ class ThreadIterator(_BaseDataLoaderIter):
             pool.cancel(self._jobs)
             # Threads that were found to hang are not waited for once more.
             pool.close(*((0.0,) if self._timed_out and pool.stuck() else ()))
+            if not self._idle and not pool.stuck():
+                self._idle.append(self._blocks)  # for the next epoch: its memory is there, and its schema known
 
     def __del__(self) -> None:
         self._close()
+
+
+def _taken(idle: list[Any], ahead: int, capacity: int) -> ThreadBlocks | None:
+    """The ring of an epoch that is over, if it is one for this epoch. (A list's pop is atomic.)"""
+    blocks = idle.pop() if idle else None
+    return blocks if isinstance(blocks, ThreadBlocks) and blocks.fits(ahead, capacity) else None

@@ -139,6 +139,8 @@ class ThreadPool:
 
     def cancel(self, jobs: Any) -> None:
         """Nobody will take these. What threads have in their hands, they finish; its memory is free afterwards."""
+        if self._in_own_thread():
+            return
         with self._lock:
             for queue in self._queues:
                 queue.clear()
@@ -148,11 +150,13 @@ class ThreadPool:
                     job.batch.drop()
 
     def close(self, patience: float = _JOIN_SECONDS) -> None:
-        """Ends the threads, and waits so many seconds for them. May be called again; does nothing in a forked child."""
+        """Ends the threads, waiting so many seconds for them. May be called again; does nothing in a forked child."""
         if self._pid != os.getpid():
             return
+        self._closing = True
+        if self._in_own_thread():
+            return
         with self._lock:
-            self._closing = True
             for queue in self._queues:
                 queue.clear()
             self._ready.notify_all()
@@ -164,12 +168,19 @@ class ThreadPool:
                 thread.join(timeout=max(0.0, end - time.monotonic()))
         _live.discard(self)
 
+    def _in_own_thread(self) -> bool:
+        """The collector may find the pool's user in one of the pool's threads, which may hold the lock. That thread
+        ends next, and tells the others."""
+        return threading.current_thread() in self._threads
+
     @property
     def closed(self) -> bool:
         return self._closing
 
     def stuck(self) -> bool:
         """Whether a thread still has a part of a cancelled job in its hands. Another pool is better used then."""
+        if self._in_own_thread():
+            return True
         with self._lock:
             return self._busy > 0
 
@@ -208,7 +219,10 @@ class ThreadPool:
                 elif queue:
                     job = queue[0]
                     if job.claimed == 0:
-                        self._work.prepare(job)
+                        try:
+                            self._work.prepare(job)
+                        except Exception as error:  # a thread that ended here would be waited for
+                            job.error, job.error_place, job.error_worker = error, 0, worker
                     first = job.claimed
                     job.claimed = end = min(job.count, first + self._parts_at_once(job))
                     if end == job.count:
@@ -221,6 +235,8 @@ class ThreadPool:
                         self._ready.wait(60.0)
                     finally:
                         self._idle -= 1
+            self._ready.notify_all()
+            self._parked.notify_all()
         return None
 
     def settle(self, work: Work, job: Job, worker: int, parts: int, wall: float, cpu: float) -> None:
@@ -273,7 +289,7 @@ def _serve(pool: ThreadPool, worker: int) -> None:
                 broken = error
         wall, cpu = time.perf_counter(), time.thread_time()
         for place in range(first, end):
-            if job.cancelled or place > job.error_place:
+            if job.cancelled or place >= job.error_place:
                 break
             try:
                 if broken is not None:

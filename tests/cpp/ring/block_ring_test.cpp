@@ -89,10 +89,10 @@ TEST(BlockRing, AForkedChildIsRefused) {
 
 TEST(BlockRing, AnotherProcessWritesOnceTheSegmentIsComplete) {
   const UniqueFd fd = Segment::reserve_shared();
+  EXPECT_FALSE(Segment::is_complete(fd.get()));
   int told[2];
   ASSERT_EQ(::pipe(told), 0);
   Child child([&] {
-    if (Segment::is_complete(fd.get())) return 1;
     char byte = 0;
     if (::read(told[0], &byte, 1) != 1 || !Segment::is_complete(fd.get())) return 2;
     BlockWriter writer(fd.get());
@@ -111,6 +111,57 @@ TEST(BlockRing, AnotherProcessWritesOnceTheSegmentIsComplete) {
   EXPECT_FALSE(ring.acquire()) << "shared blocks are for other processes";
   ::close(told[0]);
   ::close(told[1]);
+}
+
+TEST(BlockRing, OtherWritersFindEveryBlockFree) {
+  const UniqueFd fd = Segment::reserve_shared();
+  BlockRing ring(Segment::create_shared_in(fd.get(), BlockRing::spec(4, kBytes)));
+  ring.offer();
+  LeaseRef kept;
+  {
+    BlockWriter writer(fd.get());
+    const Block taken = writer.claim().value();
+    writer.publish(taken.number, true);
+    kept = ring.take(taken.number);
+    writer.publish(writer.claim().value().number, true);  // its message was lost
+  }
+  ring.reset();
+  ring.offer();
+  BlockWriter other(fd.get());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(other.claim());
+  EXPECT_FALSE(other.claim());
+}
+
+TEST(BlockRing, AForkedChildsCopyOfABatchIsItsOwn) {
+  const UniqueFd fd = Segment::reserve_shared();
+  BlockRing ring(Segment::create_shared_in(fd.get(), BlockRing::spec(1, kBytes)));
+  ring.offer();
+  BlockWriter writer(fd.get());
+  const auto write = [&](int value) {
+    const Block block = writer.claim().value();
+    std::memset(block.data, value, kBytes);
+    writer.publish(block.number, true);
+    return ring.take(block.number);
+  };
+  LeaseRef lease = write(1);
+  int go[2], done[2];
+  ASSERT_EQ(::pipe(go), 0);
+  ASSERT_EQ(::pipe(done), 0);
+  Child child([&] {
+    char byte = 0;
+    lease->field(0)[0] = std::byte{5};
+    if (::write(done[1], "x", 1) != 1 || ::read(go[0], &byte, 1) != 1) return 1;
+    return lease->field(0)[0] == std::byte{5} && lease->field(0)[kBytes - 1] == std::byte{1} ? 0 : 2;
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(done[0], &byte, 1), 1);
+  EXPECT_EQ(lease->field(0)[0], std::byte{1}) << "the child's writes stay with it";
+  lease = LeaseRef();
+  ring.offer();
+  lease = write(2);
+  EXPECT_EQ(::write(go[1], "x", 1), 1);
+  EXPECT_TRUE(testing::exited_with(child.reap(), 0)) << "and the parent's with the parent";
+  for (const int end : {go[0], go[1], done[0], done[1]}) ::close(end);
 }
 
 TEST(BlockRing, ADeadWritersBlockIsFreeAfterReaping) {
