@@ -234,6 +234,7 @@ class _Context:
             worker=len(iterator._workers),
             index_queue=place(self._latest_queue),
             result_queue=place(iterator._worker_result_queue),
+            done_event=place(iterator._workers_done_event),
             collate_fn=place(iterator._collate_fn),
             seed=int(iterator._base_seed),
             epoch=iterator._progress.epoch,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import queue
 import select
 import signal
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing import reduction
 from typing import Any
@@ -21,13 +23,16 @@ from pyfastdl.workers.packing import PackingCollate
 
 __all__ = ["Setup", "run"]
 
+# How often an idle worker looks, in seconds, whether all is done.
+_DONE_INTERVAL = 0.25
+
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
     """What a worker is told besides what torch tells it.
 
     Attributes:
-        index_queue, result_queue, collate_fn: places in the arguments of torch's loop.
+        index_queue, result_queue, done_event, collate_fn: places in the arguments of torch's loop.
         tracks: 1: the index of each sample is known as it is loaded; 2: an index comes without a batch; 0: neither.
         signals: those that were blocked before the worker was started.
     """
@@ -35,6 +40,7 @@ class Setup:
     worker: int
     index_queue: int
     result_queue: int
+    done_event: int
     collate_fn: int
     seed: int
     epoch: int
@@ -55,7 +61,7 @@ def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
         collate = args[setup.collate_fn]
         assert isinstance(collate, PackingCollate)
         note = functools.partial(collate.note, setup.worker)
-        changed[setup.index_queue] = _Indices(args[setup.index_queue], setup.tracks, note)
+        changed[setup.index_queue] = _Indices(args[setup.index_queue], args[setup.done_event], setup.tracks, note)
         results = changed[setup.result_queue] = _Results(args[setup.result_queue], dataset, note)
         collate.send = lambda message: results.put((None, message))
         loop(*changed)
@@ -91,13 +97,14 @@ class _Queue:
 
 
 class _Indices(_Queue):
-    def __init__(self, queue: Any, tracks: int, note: Callable[[int], None]) -> None:
+    def __init__(self, queue: Any, done: Any, tracks: int, note: Callable[[int], None]) -> None:
         super().__init__(queue)
+        self._done = done
         self._note = note
         self._tracks = tracks
 
-    def get(self, *args: Any, **kwargs: Any) -> Any:
-        task = self._queue.get(*args, **kwargs)
+    def get(self, timeout: float) -> Any:
+        task = self._get(timeout)
         if isinstance(task, _ResumeIteration):
             context.epoch += 1
         elif isinstance(task, tuple):
@@ -110,6 +117,19 @@ class _Indices(_Queue):
             if self._tracks and type(index) is list:
                 return number, Batch(index)
         return task
+
+    def _get(self, timeout: float) -> Any:
+        """The next task. None once all is done: that message never comes where the collector found the iterator and its
+        queues together, and closed the queues first."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return self._queue.get(timeout=min(timeout, _DONE_INTERVAL))
+            except queue.Empty:
+                if self._done.is_set():
+                    return None
+                if time.monotonic() >= end:
+                    raise
 
 
 class _Results(_Queue):

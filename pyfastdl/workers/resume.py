@@ -107,7 +107,7 @@ class Resumable(_BaseDataLoaderIter):
     _drawn_seed: int
 
     @property
-    def _base_seed(self) -> Any:  # type: ignore[override]
+    def _base_seed(self) -> Any:
         return self._drawn_seed
 
     @_base_seed.setter

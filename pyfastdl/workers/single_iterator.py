@@ -18,7 +18,7 @@ __all__ = ["SingleIterator"]
 class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._follow(loader)
-        super().__init__(loader)  # type: ignore[no-untyped-call]
+        super().__init__(loader)
         self._move = loader._mover()
         self._occurrences = Occurrences(self._index_sampler)
         self._tracks = self._dataset_kind == 0 and not getattr(self._dataset, "__getitems__", None)
