@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
+import weakref
 
 import pytest
 import torch
@@ -92,6 +94,17 @@ def test_exceptions_of_collate_fn_and_init_fn(mode):
     for arguments in ({"collate_fn": fail}, {"worker_init_fn": fail}):
         with pytest.raises(LookupError, match="not today"):
             list(pyfastdl.DataLoader(Squares(4), num_workers=1, worker_mode=mode, **arguments))
+
+
+def test_a_failed_init_fn_keeps_no_iterator():
+    iterator = iter(pyfastdl.DataLoader(Squares(4), num_workers=1, worker_mode="thread", worker_init_fn=len))
+    for wanted in (TypeError, RuntimeError, RuntimeError):
+        with pytest.raises(wanted, match="object of type 'int' has no len"):
+            next(iterator)
+    pool = weakref.ref(iterator._pool)
+    del iterator
+    gc.collect()
+    assert pool() is None or pool().closed
 
 
 def test_the_first_of_several_failed_samples_is_raised():

@@ -13,6 +13,7 @@ from pyfastdl.errors import LoaderError
 from pyfastdl.workers import process_main
 from pyfastdl.workers.context import Batch, Occurrences
 from pyfastdl.workers.failures import sample_words
+from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.packing import PackingCollate
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.shared_blocks import Received, RingRequest, SharedBlocks
@@ -45,11 +46,13 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
             ahead = loader.prefetch_factor * loader.num_workers
             self._blocks = _taken(loader._idle_blocks, ahead) or SharedBlocks(ahead, loader._report)
             self._idle = loader._idle_blocks
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            super().__init__(_View(loader, self, blocked))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        with deferred():
+            # Blocked too, so that a worker isn't interrupted before it has got to its own code.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                super().__init__(_View(loader, self, blocked))
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:
@@ -142,7 +145,8 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
             for worker in self._workers:
                 if worker.is_alive():
                     worker.terminate()  # one that hangs would be waited for
-        super()._shutdown_workers()
+        with deferred(again=True):
+            super()._shutdown_workers()
         if self._gave_back or not self._shutdown:
             return
         self._gave_back = True

@@ -19,6 +19,7 @@ from torch.utils.data._utils.worker import _ResumeIteration
 
 from pyfastdl.workers.context import Batch, context
 from pyfastdl.workers.failures import path_of
+from pyfastdl.workers.interrupts import take_quietly
 from pyfastdl.workers.packing import PackingCollate
 
 __all__ = ["Setup", "run"]
@@ -52,6 +53,7 @@ class Setup:
 def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
     try:
         # Blocked since before this process existed, so that an interrupt finds somebody who takes it quietly.
+        take_quietly()
         if signal.SIGINT not in setup.signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         _end_with(setup.parent)
@@ -67,6 +69,8 @@ def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
         loop(*changed)
     except KeyboardInterrupt:
         pass  # the parent raises it
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ending is not to be interrupted
 
 
 def _end_with(parent: int) -> None:

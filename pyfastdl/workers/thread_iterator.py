@@ -17,6 +17,7 @@ from pyfastdl.workers.blocks import ThreadBlocks
 from pyfastdl.workers.collating import is_default
 from pyfastdl.workers.context import Occurrences
 from pyfastdl.workers.failures import described, reraise
+from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole, has_getitems
 from pyfastdl.workers.threads import Job, ThreadPool, Work
@@ -170,11 +171,15 @@ class ThreadIterator(Resumable):
     def _close(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None and self._pid == os.getpid():
-            pool.cancel(self._jobs)
-            # Threads that were found to hang are not waited for once more.
-            pool.close(*((0.0,) if self._timed_out and pool.stuck() else ()))
-            if not self._idle and not pool.stuck():
-                self._idle.append(self._blocks)  # for the next epoch: its memory is there, and its schema known
+            with deferred(again=True):
+                self._end(pool)
+
+    def _end(self, pool: ThreadPool) -> None:
+        pool.cancel(self._jobs)
+        # Threads that were found to hang are not waited for once more.
+        pool.close(*((0.0,) if self._timed_out and pool.stuck() else ()))
+        if not self._idle and not pool.stuck():
+            self._idle.append(self._blocks)  # for the next epoch: its memory is there, and its schema known
 
     def __del__(self) -> None:
         self._close()

@@ -270,7 +270,10 @@ class ThreadPool:
 
 def _serve(pool: ThreadPool, worker: int) -> None:
     _use_one_torch_thread()
-    broken: BaseException | None = None
+    # Why init_fn failed: for the first job, and in words for those after it. The exception itself isn't kept: it leads
+    # to the iterator that raises it, which would never be collected.
+    failure: list[BaseException] = []
+    broken = ""
     started = False
     while True:
         claimed = pool.claim(worker)
@@ -286,14 +289,17 @@ def _serve(pool: ThreadPool, worker: int) -> None:
                 if pool._init_fn is not None:
                     pool._init_fn(worker)
             except BaseException as error:
-                broken = error
+                failure.append(error)
+                broken = f"worker_init_fn failed in worker thread {worker}: {error!r}"
         wall, cpu = time.perf_counter(), time.thread_time()
         for place in range(first, end):
             if job.cancelled or place >= job.error_place:
                 break
             try:
-                if broken is not None:
-                    raise broken
+                if failure:
+                    raise failure.pop()
+                if broken:
+                    raise RuntimeError(broken)
                 work.do(job, place, worker)
             except BaseException as error:
                 if place < job.error_place:
