@@ -262,10 +262,10 @@ def _worker_mode(mode: Any) -> WorkerMode:
 
 
 def _auto_workers(dataset: Any, mode: WorkerMode) -> AutoWorkers:
-    if mode == "process":
-        return AutoWorkers(_core.granted_cpus())
     if isinstance(dataset, IterableDataset):
         return AutoWorkers(1)  # more would each go through all of it, unless it says which part is whose
+    if mode == "process":
+        return AutoWorkers(_core.granted_cpus())
     return AutoWorkers(Width(_core.granted_cpus()).now)
 
 

@@ -68,7 +68,7 @@ def test_its_exception_comes_through(mode):
     assert list(iterator) == []
 
 
-def test_auto_is_one_thread():
+def test_auto_is_one_worker():
     """More would each go through all of it."""
     loader = pyfastdl.DataLoader(Sharded(20, shard=False), batch_size=4, num_workers="auto")
     assert loader.num_workers == 1

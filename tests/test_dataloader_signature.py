@@ -58,7 +58,8 @@ def test_a_trainer_can_make_it_anew(mode):
     assert again.explain() == loader.explain()
 
 
-def test_auto_stays_auto_when_it_is_made_anew():
+def test_auto_stays_auto_when_it_is_made_anew(monkeypatch):
+    monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
     loader = pyfastdl.DataLoader(Squares(), batch_size=4, num_workers="auto")
     assert isinstance(loader.num_workers, int)
     assert loader.num_workers > 1

@@ -76,7 +76,8 @@ def test_samples_of_one_batch_are_shared_out():
     assert next(iter(loader)).tolist() == [0, 1, 2, 3]
 
 
-def test_samples_that_wait_overlap():
+def test_samples_that_wait_overlap(monkeypatch):
+    monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
     loader = pyfastdl.DataLoader(By(lambda i: time.sleep(0.05) or i, 64), batch_size=8, num_workers="auto")
     start = time.monotonic()
     assert torch.cat(list(loader)).tolist() == list(range(64))
