@@ -14,11 +14,13 @@ target_link_options(_core PRIVATE "LINKER:--version-script=${pyfastdl_exports}")
 set_target_properties(_core PROPERTIES LINK_DEPENDS "${pyfastdl_exports}")
 install(TARGETS _core DESTINATION pyfastdl)
 
+file(GLOB pyfastdl_pxi CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/pyfastdl/*.pxi")  # parts that modules include
+
 # pyfastdl_cython(NAME): pyfastdl/NAME.pyx to an extension module.
 function(pyfastdl_cython name)
   set(pyx "${CMAKE_CURRENT_SOURCE_DIR}/pyfastdl/${name}.pyx")
   set(c "${CMAKE_CURRENT_BINARY_DIR}/${name}.c")
-  add_custom_command(OUTPUT "${c}" DEPENDS "${pyx}" VERBATIM
+  add_custom_command(OUTPUT "${c}" DEPENDS "${pyx}" ${pyfastdl_pxi} VERBATIM
     COMMAND "${Python_EXECUTABLE}" -m cython -3 --module-name pyfastdl.${name} "${pyx}" -o "${c}")
   python_add_library(${name} MODULE "${c}" WITH_SOABI)
   install(TARGETS ${name} DESTINATION pyfastdl)

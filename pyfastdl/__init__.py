@@ -13,16 +13,20 @@ __version__ = "0.1.0"
 
 # name -> the module that has it
 _LAZY = {
+    "DataLoader": "pyfastdl.dataloader",
     "ImageFolder": "pyfastdl.folder",
     "LoaderError": "pyfastdl.errors",
     "NativeLoader": "pyfastdl.loader",
     "SampleError": "pyfastdl.errors",
     "build_info": "pyfastdl.build",
     "decode_image": "pyfastdl.images",
+    "get_worker_info": "pyfastdl.workers.context",
+    "sample_rng": "pyfastdl.workers.sample_rng",
 }
 _SUBMODULES = ("errors", "transforms")
 
 __all__ = [
+    "DataLoader",
     "ImageFolder",
     "LoaderError",
     "NativeLoader",
@@ -30,16 +34,21 @@ __all__ = [
     "build_info",
     "decode_image",
     "errors",
+    "get_worker_info",
+    "sample_rng",
     "transforms",
 ]
 
 if TYPE_CHECKING:
     from pyfastdl import errors, transforms
     from pyfastdl.build import build_info
+    from pyfastdl.dataloader import DataLoader
     from pyfastdl.errors import LoaderError, SampleError
     from pyfastdl.folder import ImageFolder
     from pyfastdl.images import decode_image
     from pyfastdl.loader import NativeLoader
+    from pyfastdl.workers.context import get_worker_info
+    from pyfastdl.workers.sample_rng import sample_rng
 
 
 def __getattr__(name: str) -> Any:

@@ -86,6 +86,9 @@ def test_file_is_small_and_names_no_machine(path):
         "SampleError",
         "LoaderError",
         "build_info",
+        "DataLoader",
+        "get_worker_info",
+        "sample_rng",
         "transforms.Compose",
         "transforms.RandomResizedCrop",
         "transforms.Resize",
@@ -140,7 +143,7 @@ def test_package_holds_what_it_should():
     sources = {f"pyfastdl/{p.relative_to(ROOT / 'pyfastdl')}" for p in (ROOT / "pyfastdl").rglob("*.py*")}
     wanted = {file for file in sources if file.endswith((".py", ".pyi"))} | {"pyfastdl/py.typed"}
     modules = {file for file in inside if file.endswith(".so")}
-    assert {module_name(Path(file)) for file in modules} == {"_core", "_samples"}
+    assert {module_name(Path(file)) for file in modules} == {"_core", "_samples", "_workers"}
     assert inside - modules == wanted, "the installed package isn't this checkout: `make setup`"
 
 
@@ -162,7 +165,8 @@ def test_module_needs_no_torch_cuda_or_openmp(path):
 def test_import_loads_neither_torch_nor_native_modules(run_python):
     done = run_python(
         "import os, sys, pyfastdl\n"
-        "heavy = {'torch', 'numpy', 'PIL', 'pyfastdl._core', 'pyfastdl._samples'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'PIL', *('pyfastdl._' + name for name in ('core', 'samples', 'workers'))}\n"
+        "heavy &= set(sys.modules)\n"
         "print(sorted(heavy), len(os.listdir('/proc/self/task')))\n"
         "dir(pyfastdl), pyfastdl.__version__\n"
         "print('torch' in sys.modules)\n"

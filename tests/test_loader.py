@@ -257,12 +257,13 @@ def test_close_ends_it_and_batches_live_on(image_folder):
     assert torch.equal(images, copy)
 
 
-def test_an_epoch_of_a_closed_loader_ends(image_folder):
+def test_an_epoch_of_a_closed_loader_does_not_look_whole(image_folder):
     loader = pyfastdl.NativeLoader(image_folder, 4, transform=CROP)
     epoch = iter(loader)
     next(epoch)
     loader.close()
-    assert list(epoch) == []
+    with pytest.raises(pyfastdl.LoaderError, match="closed"):
+        next(epoch)
 
 
 def test_first_batch_size_may_exceed_the_dataset(image_folder):

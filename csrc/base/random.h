@@ -22,7 +22,13 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
                                            std::array<std::uint32_t, 2> key);
 
 // What the numbers are for: two domains never share one.
-enum class Domain : std::uint32_t { transform = 0, shuffle = 1, replacement = 2, view = 3 };
+enum class Domain : std::uint32_t {
+  transform = 0,
+  shuffle = 1,
+  replacement = 2,
+  view = 3,
+  python = 4,  // pyfastdl/workers/sample_rng.py
+};
 
 struct SampleKey {
   std::uint64_t seed = 0;

@@ -15,5 +15,6 @@ void bind_transform(pybind11::module_& m);
 void bind_image_ops(pybind11::module_& m);
 void bind_images(pybind11::module_& m);
 void bind_pipeline(pybind11::module_& m);
+void bind_ring(pybind11::module_& m);
 
 }  // namespace pyfastdl::bindings

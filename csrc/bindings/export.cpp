@@ -9,12 +9,11 @@ namespace pyfastdl::bindings {
 namespace {
 
 constexpr char kFresh[] = "dltensor";  // the name says who owns it: a consumer renames the capsule
-constexpr std::size_t kMaxDims = 4;
 
 struct Exported {
   dlpack::ManagedTensor tensor{};
-  std::int64_t shape[kMaxDims] = {};
-  std::int64_t strides[kMaxDims] = {};
+  std::int64_t shape[kMaxExportDims] = {};
+  std::int64_t strides[kMaxExportDims] = {};
   LeaseRef lease;
 };
 
@@ -28,13 +27,15 @@ void destroy_unconsumed(PyObject* capsule) {
 }  // namespace
 
 py::object export_field(const LeaseRef& lease, std::uint32_t field, dlpack::DataType dtype,
-                        std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+                        std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                        std::uint64_t offset) {
   auto exported = std::make_unique<Exported>();
   std::copy(shape.begin(), shape.end(), exported->shape);
   std::copy(strides.begin(), strides.end(), exported->strides);
   exported->lease = lease;
   exported->tensor.dl_tensor = {
-      .data = lease->field(field),
+      // Not in byte_offset, which not every version of torch reads.
+      .data = lease->field(field) + offset,
       .device = {.type = 1, .id = 0},
       .ndim = static_cast<std::int32_t>(shape.size()),
       .dtype = dtype,

@@ -14,8 +14,12 @@
 
 namespace pyfastdl::bindings {
 
-// Shape and strides in items. REQUIRES: the GIL; as many strides as sizes, at most 4.
+inline constexpr std::size_t kMaxExportDims = 16;
+
+// Shape and strides in items, the offset of the first item in bytes from the field's start. REQUIRES: the GIL; as many
+// strides as sizes, at most kMaxExportDims.
 pybind11::object export_field(const LeaseRef& lease, std::uint32_t field, dlpack::DataType dtype,
-                              std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+                              std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                              std::uint64_t offset = 0);
 
 }  // namespace pyfastdl::bindings

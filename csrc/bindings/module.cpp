@@ -11,4 +11,5 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   bind_image_ops(m);
   bind_images(m);
   bind_pipeline(m);
+  bind_ring(m);
 }

@@ -94,10 +94,20 @@ std::shared_ptr<Segment> Segment::create_private(const RingSpec& spec) {
   return segment;
 }
 
+UniqueFd Segment::reserve_shared() {
+  UniqueFd fd(::memfd_create("pyfastdl-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) fail_creation(0, errno);
+  return fd;
+}
+
 std::shared_ptr<Segment> Segment::create_shared(const RingSpec& spec) {
+  return create_shared_in(reserve_shared().get(), spec);
+}
+
+std::shared_ptr<Segment> Segment::create_shared_in(int reserved, const RingSpec& spec) {
   RingLayout layout = RingLayout::of(spec);
   const std::uint64_t bytes = layout.total_bytes;
-  UniqueFd fd(::memfd_create("pyfastdl-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd fd(::fcntl(reserved, F_DUPFD_CLOEXEC, 0));
   if (!fd) fail_creation(bytes, errno);
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t piece = std::min(kReserveBytes, bytes - done);
@@ -107,11 +117,18 @@ std::shared_ptr<Segment> Segment::create_shared(const RingSpec& spec) {
       fail_creation(bytes, errno);
     }
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) fail_creation(bytes, errno);
   Mapping mapping = Mapping::of_file(fd.get(), bytes);
+  const int file = fd.get();
   std::shared_ptr<Segment> segment(new Segment(std::move(layout), std::move(mapping), true, std::move(fd)));
   segment->initialise();
+  // Last: the seals are what tells others that the segment is whole.
+  if (::fcntl(file, F_ADD_SEALS, kSeals) != 0) fail_creation(bytes, errno);
   return segment;
+}
+
+bool Segment::is_complete(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
 std::shared_ptr<Segment> Segment::attach(int fd) {

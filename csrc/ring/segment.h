@@ -27,6 +27,12 @@ class Segment {
   static std::shared_ptr<Segment> create_private(const RingSpec& spec);
   static std::shared_ptr<Segment> create_shared(const RingSpec& spec);
 
+  // In two steps, for workers that start before the size is known: they are given the descriptor, and attach once
+  // is_complete() says so. The descriptor stays the caller's.
+  static UniqueFd reserve_shared();
+  static std::shared_ptr<Segment> create_shared_in(int fd, const RingSpec& spec);
+  static bool is_complete(int fd);
+
   // Maps the segment behind `fd`, which stays the caller's. Throws Error(invalid_argument) for anything that
   // isn't a whole segment of this version.
   static std::shared_ptr<Segment> attach(int fd);

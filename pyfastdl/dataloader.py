@@ -1,0 +1,289 @@
+"""DataLoader: torch's DataLoader, with other workers behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import torch
+from torch.utils.data import Dataset, IterableDataset, IterDataPipe, MapDataPipe, Sampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
+
+from pyfastdl import _core
+from pyfastdl.workers.device import mover
+from pyfastdl.workers.report import Report
+from pyfastdl.workers.resume import Progress, between_epochs, check
+from pyfastdl.workers.width import Width, fixed_width
+
+if TYPE_CHECKING:
+    from pyfastdl.workers.process_iterator import ProcessIterator
+
+__all__ = ["AutoWorkers", "DataLoader"]
+
+T_co = TypeVar("T_co", covariant=True)
+WorkerMode = Literal["auto", "native", "thread", "process"]
+
+_MODES = ("auto", "native", "thread", "process")
+_ENVIRONMENT = "PYFASTDL_WORKER_MODE"
+
+
+class AutoWorkers(int):
+    """A number of workers that was chosen for ``num_workers="auto"``: given to another loader, it means "auto" again.
+
+    So a trainer that makes a loader anew from its attributes gets the same kind.
+    """
+
+
+class DataLoader(torch.utils.data.DataLoader[T_co]):
+    """``torch.utils.data.DataLoader``: its arguments, attributes, order of samples, errors and batches, faster.
+
+    Processes write their batches into shared memory that is used again and again, instead of sending them; threads need
+    no processes at all. All arguments of torch's class mean what they mean there; what follows is more.
+
+    Args:
+        num_workers: also ``"auto"``: threads, many while the dataset waits for disks or networks, not more than the
+            process has CPUs while it computes (:meth:`explain` says what was chosen). The dataset's ``__getitem__`` is
+            then called by several threads at a time.
+        worker_mode: ``"thread"`` or ``"process"`` for what the workers are. ``"auto"`` is processes, as torch has
+            them, unless the dataset has an attribute ``thread_safe`` that is True, or ``num_workers="auto"`` asks for
+            threads. None is what the environment variable PYFASTDL_WORKER_MODE says, else "auto". Without workers
+            (``num_workers=0``) samples are loaded where the batch is asked for, in each mode.
+        device: where the batches' tensors go ("cuda", "cuda:1", a torch.device); None leaves them where they are.
+        on_error: "raise": a sample's exception is raised in the training loop.
+
+    With threads, a batch of tensors, arrays and numbers that look alike is written straight into the memory that the
+    batch's tensors have; samples are what threads share out (with a ``collate_fn`` of your own, or ``__getitems__``,
+    whole batches are). Ask :func:`pyfastdl.get_worker_info` instead of torch's function, which knows one worker a
+    process, and :func:`pyfastdl.sample_rng` for random numbers that don't depend on workers. An exception is raised as
+    it was, with a note that names sample and worker.
+
+    Raises:
+        ValueError, TypeError: as torch's class; and for a ``worker_mode`` or ``on_error`` other than those above.
+
+    Example:
+        >>> from pyfastdl import DataLoader                                             # doctest: +SKIP
+        >>> loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers="auto")
+        >>> for images, labels in loader:
+        ...     train(images, labels)
+        >>> print(loader.explain())
+    """
+
+    worker_mode: WorkerMode
+
+    def __init__(
+        self,
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int | Literal["auto"] = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        worker_mode: WorkerMode | None = None,
+        device: Any = None,
+        on_error: Literal["raise"] = "raise",
+    ) -> None:
+        self.worker_mode = _worker_mode(worker_mode)
+        if on_error != "raise":
+            raise ValueError(
+                f'on_error must be "raise" for a Python dataset, got {on_error!r} ("replace" and "skip" are '
+                "NativeLoader's): return another sample from the dataset's __getitem__ instead"
+            )
+        self.on_error = on_error
+        self.device = None if device is None else torch.device(device)
+        self._auto = isinstance(num_workers, AutoWorkers) or num_workers == "auto"
+        if self._auto:
+            num_workers = _auto_workers(dataset, self.worker_mode)
+        elif isinstance(num_workers, str):
+            raise ValueError(f'num_workers must be an int or "auto", got {num_workers!r}')
+        self._threads = _wants_threads(dataset, self.worker_mode, num_workers, self._auto)
+        self._report = Report()
+        self._next_epoch = 0
+        self._progress: Progress | None = None  # of the epoch that was started last
+        self._resumed: dict[str, Any] | None = None
+        self._idle_blocks: list[Any] = []  # at most one ring, of an epoch that is over
+        self._iterator_pid = 0
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            **({} if in_order else {"in_order": False}),  # torch up to 2.5 has no such argument
+        )
+        self.in_order = in_order
+        self._auto_width: Width | None = None
+
+    def explain(self) -> str:
+        """What the workers are and why, how many there are, and which way the batches went so far."""
+        return "\n".join([self._explain_workers(), *self._report.lines()])
+
+    def __iter__(self) -> Any:
+        kept: Any = self._iterator
+        if kept is not None and (self._iterator_pid != os.getpid() or kept.broken()):
+            # The parent's workers aren't this process's; and ones that died or hang are of no use.
+            self._iterator = None
+        self._iterator_pid = os.getpid()
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None:
+            self._iterator = None  # workers that stay have another run's seeds
+            self._next_epoch = resumed["epoch"]
+        self._progress = Progress(self, resumed)
+        return super().__iter__()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the epoch that was started last is: for a checkpoint, beside the model's.
+
+        A loader of the same dataset and arguments that loads it goes on with the next batch, then with the next epochs,
+        as this one would: the order is the same, and so are :func:`pyfastdl.sample_rng` and worker seeds. The number of
+        workers, what they are and ``prefetch_factor`` may be others (not the number, for an iterable dataset).
+        """
+        state = self._progress.state(self._workers_that_matter()) if self._progress is not None else None
+        return between_epochs(self, self._next_epoch) if state is None else state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next ``iter()`` goes on where ``state_dict()`` was called. Batches that were handed out before aren't
+        loaded again; an iterable dataset has to be gone through from its start.
+
+        torch's default generator (or the loader's ``generator``, and the sampler's) gets the state that it had then.
+
+        Raises:
+            ValueError: not such a state; or of an iterable dataset with another number of workers.
+        """
+        self._resumed = check(state, self)
+        self._progress = None
+
+    def _workers_that_matter(self) -> int | None:
+        return int(self.num_workers) if self._dataset_kind == _DatasetKind.Iterable else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_idle_blocks": [], "_progress": None}  # memory of this process
+
+    def check_worker_number_rationality(self) -> None:
+        """torch's warning of more worker processes than CPUs. Threads may be more: those that wait use none."""
+        if not self._threads:
+            super().check_worker_number_rationality()
+
+    # -- for the iterators
+
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        if self.num_workers == 0:
+            from pyfastdl.workers.single_iterator import SingleIterator
+
+            return SingleIterator(self)
+        if self._threads:
+            from pyfastdl.workers.thread_iterator import ThreadIterator
+
+            return ThreadIterator(self)
+        self.check_worker_number_rationality()
+        return self._process_iterator()
+
+    def _process_iterator(self) -> ProcessIterator:
+        from pyfastdl.workers.process_iterator import ProcessIterator
+
+        return ProcessIterator(self)
+
+    def _start_epoch(self) -> int:
+        epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
+        return epoch
+
+    def _width(self) -> Width:
+        """How many threads; with "auto" what was learnt in one epoch stays for the next."""
+        if not self._auto or self._dataset_kind == _DatasetKind.Iterable:
+            return fixed_width(self.num_workers)
+        if self._auto_width is None:
+            self._auto_width = Width(_core.granted_cpus())
+        return self._auto_width
+
+    def _batches_ahead(self, width: Width) -> int:
+        """How many batches threads work on at a time."""
+        assert self.prefetch_factor is not None
+        if self.prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0")
+        if not self._auto or self.batch_sampler is None:
+            return self.prefetch_factor * self.num_workers
+        size = getattr(self.batch_sampler, "batch_size", None)
+        size = size if isinstance(size, int) and size > 0 else 1
+        return self.prefetch_factor * -(-width.now // size)
+
+    def _mover(self) -> Callable[[Any], Any] | None:
+        return mover(self.device)
+
+    def _explain_workers(self) -> str:
+        if self.num_workers == 0:
+            return "no workers: samples are loaded where the batch is asked for (num_workers=0)"
+        if not self._threads:
+            return f"{int(self.num_workers)} processes, as torch's DataLoader has (worker_mode={self.worker_mode!r})"
+        why = f"worker_mode={self.worker_mode!r}"
+        if self._auto:
+            why = 'num_workers="auto"'
+        elif self.worker_mode != "thread":
+            why = "the dataset says thread_safe = True"
+        if self._auto_width is not None:
+            return f"{self._auto_width.now} threads ({why}); {self._auto_width.reason}"
+        return f"{int(self.num_workers)} threads ({why})"
+
+
+def _worker_mode(mode: Any) -> WorkerMode:
+    origin = "worker_mode"
+    if mode is None:
+        mode, origin = os.environ.get(_ENVIRONMENT) or "auto", f"the environment variable {_ENVIRONMENT}"
+    if mode not in _MODES:
+        raise ValueError(f"{origin} must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
+    if mode == "native":
+        raise ValueError(
+            f'{origin} is "native", but Python datasets run in workers so far: use "thread", "process" or "auto" '
+            "(pyfastdl.NativeLoader loads folders of images natively)"
+        )
+    return mode  # type: ignore[no-any-return]
+
+
+def _auto_workers(dataset: Any, mode: WorkerMode) -> AutoWorkers:
+    if isinstance(dataset, IterableDataset):
+        return AutoWorkers(1)  # more would each go through all of it, unless it says which part is whose
+    if mode == "process":
+        return AutoWorkers(_core.granted_cpus())
+    return AutoWorkers(Width(_core.granted_cpus()).now)
+
+
+def _wants_threads(dataset: Any, mode: WorkerMode, num_workers: int, auto: bool) -> bool:
+    if num_workers == 0 or mode == "process":
+        return False
+    wanted = mode == "thread" or auto or _is_thread_safe(dataset)
+    if wanted and isinstance(dataset, (IterDataPipe, MapDataPipe)):
+        raise ValueError(
+            "a DataPipe can't run in threads, since sharding changes it for one worker at a time: "
+            'use worker_mode="process", with a number of workers'
+        )
+    return wanted
+
+
+def _is_thread_safe(dataset: Any) -> bool:
+    while isinstance(dataset, torch.utils.data.Subset):
+        dataset = dataset.dataset
+    if isinstance(dataset, torch.utils.data.ConcatDataset):
+        return all(map(_is_thread_safe, dataset.datasets))
+    return getattr(dataset, "thread_safe", False) is True

@@ -1,0 +1,191 @@
+"""The iterator of a DataLoader whose workers are threads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data.dataloader import _DatasetKind
+
+from pyfastdl.errors import LoaderError
+from pyfastdl.workers.blocks import ThreadBlocks
+from pyfastdl.workers.collating import is_default
+from pyfastdl.workers.context import Occurrences
+from pyfastdl.workers.failures import described, reraise
+from pyfastdl.workers.interrupts import deferred
+from pyfastdl.workers.resume import Resumable
+from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole, has_getitems
+from pyfastdl.workers.threads import Job, ThreadPool, Work
+
+if TYPE_CHECKING:
+    from pyfastdl.dataloader import DataLoader
+
+__all__ = ["ThreadIterator"]
+
+
+class ThreadIterator(Resumable):
+    """Hands out batches in the sampler's order. torch's base class draws the seed and asks the sampler.
+
+    As many indices are asked for ahead as torch's workers would have, and one more each time a batch is handed out, so
+    that samplers and generators see the same calls at the same batches.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._pid = os.getpid()
+        self._pool: ThreadPool | None = None
+        self._timed_out = False
+        self._follow(loader)
+        super().__init__(loader)
+        self._taking = threading.Lock()  # threads of the user's may share an iterator
+        self._iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._width = loader._width()
+        self._ahead = loader._batches_ahead(self._width)
+        self._in_order = loader.in_order
+        self._move = loader._mover()
+        self._init_fn = loader.worker_init_fn
+        capacity = getattr(loader.batch_sampler, "batch_size", None)
+        capacity = capacity if isinstance(capacity, int) else 1
+        self._idle = loader._idle_blocks
+        self._blocks = _taken(self._idle, self._ahead, capacity) or ThreadBlocks(self._ahead, capacity, loader._report)
+        self._pinning = (
+            Pinning(self._pin_memory_device, torch.accelerator.current_device_index()) if self._pin_memory else None
+        )
+        self._jobs: deque[Job] = deque()
+        self._reset(loader, first_iter=True)
+
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        if not first_iter:
+            self._follow(loader)
+        super()._reset(loader, first_iter)
+        if self._pool is not None:
+            self._pool.cancel(self._jobs)
+        if self._pool is None:
+            self._pool = ThreadPool(self._width, self._init_fn, self._iterable)
+        self._jobs.clear()
+        self._occurrences = Occurrences(self._index_sampler)
+        self._alive = [True] * self._num_workers
+        self._cycle = itertools.cycle(range(self._num_workers))
+        self._work = self._make_work(self._progress.epoch)
+        self._pool.start_epoch(self._work)
+        for _ in range(self._ahead):
+            self._put()
+
+    def _make_work(self, epoch: int) -> Work:
+        collate_fn = None if is_default(self._collate_fn) else self._collate_fn
+        common: dict[str, Any] = {
+            "dataset": self._dataset,
+            "num_workers": self._num_workers,
+            "seed": self._base_seed,
+            "epoch": epoch,
+            "blocks": self._blocks,
+            "pinning": self._pinning,
+        }
+        if self._iterable:
+            return Iterables(
+                **common, collate_fn=collate_fn, auto_collation=self._auto_collation, drop_last=self._drop_last
+            )
+        if collate_fn is None and self._auto_collation and not has_getitems(self._dataset):
+            return Samples(**common)
+        return Whole(**common, collate_fn=collate_fn, auto_collation=self._auto_collation)
+
+    def _put(self) -> None:
+        """Asks the sampler for one more batch, and gives it to the threads."""
+        assert self._pool is not None
+        try:
+            index = self._next_index()
+        except StopIteration:
+            return
+        worker = None
+        if self._iterable:
+            for _ in range(self._num_workers):
+                worker = next(self._cycle)
+                if self._alive[worker]:
+                    break
+            else:
+                return
+        count, occurrences = 1, None
+        if not self._iterable:
+            if self._auto_collation:
+                occurrences = self._occurrences.of(index) if isinstance(index, list) else None
+                if isinstance(self._work, Samples):
+                    index = index if isinstance(index, (list, tuple)) else list(index)
+                    count = len(index)
+            else:
+                occurrences = self._occurrences.of([index])
+        job = Job(index, count, occurrences, worker)
+        self._jobs.append(job)
+        if count:
+            self._pool.put(job)
+        else:  # a sampler's empty batch
+            job.error, job.done = IndexError("list index out of range"), True
+
+    def _next_data(self) -> Any:
+        if self._pid != os.getpid():
+            raise LoaderError(
+                f"this loader's iterator was made in process {self._pid} and is used in its forked child "
+                f"{os.getpid()}, where its threads don't exist: call iter(loader) in the child"
+            )
+        with self._taking:
+            batch = self._next_batch()
+        return batch if self._move is None else self._move(batch)
+
+    def _next_batch(self) -> Any:
+        while True:
+            if not self._jobs or self._pool is None:
+                if not self._persistent_workers:
+                    self._close()
+                raise StopIteration
+            job = self._wait()
+            if job.result is EXHAUSTED:
+                assert job.worker is not None
+                first, self._alive[job.worker] = self._alive[job.worker], False
+                if first:
+                    self._put()
+                continue
+            self._put()
+            if job.error is not None:
+                reraise(job, self._dataset)
+            if job.batch is not None and job.batch.written:
+                return job.batch.take()
+            return job.result
+
+    def _wait(self) -> Job:
+        assert self._pool is not None
+        deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        job = self._pool.wait(self._jobs[0] if self._in_order else None, self._jobs, deadline)
+        if job is None:
+            first, self._timed_out = self._jobs[0], True
+            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds{described(first, self._dataset)}")
+        self._jobs.remove(job)
+        return job
+
+    def broken(self) -> bool:
+        """Whether a thread hangs, so that the next epoch is better off with new ones."""
+        return self._pool is not None and self._timed_out and self._pool.stuck()
+
+    def _close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None and self._pid == os.getpid():
+            with deferred(again=True):
+                self._end(pool)
+
+    def _end(self, pool: ThreadPool) -> None:
+        pool.cancel(self._jobs)
+        # Threads that were found to hang are not waited for once more.
+        pool.close(*((0.0,) if self._timed_out and pool.stuck() else ()))
+        if not self._idle and not pool.stuck():
+            self._idle.append(self._blocks)  # for the next epoch: its memory is there, and its schema known
+
+    def __del__(self) -> None:
+        self._close()
+
+
+def _taken(idle: list[Any], ahead: int, capacity: int) -> ThreadBlocks | None:
+    """The ring of an epoch that is over, if it is one for this epoch. (A list's pop is atomic.)"""
+    blocks = idle.pop() if idle else None
+    return blocks if isinstance(blocks, ThreadBlocks) and blocks.fits(ahead, capacity) else None

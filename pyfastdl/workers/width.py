@@ -1,0 +1,89 @@
+"""How many threads ``num_workers="auto"`` uses: many while samples wait for disks or networks, few while they work."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["Width", "fixed_width"]
+
+_START = 32  # wide enough that 20 ms of waiting a sample still gives 1,600 samples a second
+_MOST = 64
+# Seconds that a choice is looked at before a wider one, and before a narrower one, which is a trial that may cost.
+_WINDOW = 0.15
+_LONG_WINDOW = 1.0
+
+# Share of a sample's time that is waiting, from which on more threads may help; and how many CPUs may be in use: of
+# Python code, the interpreter's lock lets no more than one run.
+_WAITS = 0.5
+_CPUS_LEFT = 0.75
+# A narrower choice is kept when it does at least this share of the work of the wider one.
+_AS_GOOD = 0.95
+
+
+class Width:
+    """How many of a pool's threads may work. ``add`` is called by one thread at a time.
+
+    While the threads mostly wait and the CPUs have time left, there are more, up to 64. Once the CPUs are busy, half as
+    many are tried, down to the CPUs that the process may use, as long as that costs no throughput: threads that compute
+    only take turns, and each holds a sample's memory.
+    """
+
+    def __init__(self, cpus: int) -> None:
+        self.cpus = cpus
+        self.now = min(_MOST, max(_START, cpus))
+        self.most = max(_MOST, cpus)
+        self.reason = "the start, as no sample was loaded yet"
+        self._settled = False
+        self._wider: tuple[int, float] | None = None  # the choice before this one, and its samples a second
+        self._clear()
+
+    def add(self, samples: int, wall: float, cpu: float) -> bool:
+        """Counts samples that took so many seconds by the clock and on a CPU. True when ``now`` changed."""
+        if self._settled:
+            return False
+        self._samples += samples
+        self._wall += wall
+        self._cpu += cpu
+        elapsed = time.monotonic() - self._since
+        if elapsed < _WINDOW or self._samples < 2 * self.now:
+            return False
+        before = self.now
+        waiting = 1 - self._cpu / self._wall if self._wall > 0 else 0.0
+        cpus_used = self._cpu / elapsed
+        used = f"{waiting:.0%} of their time is waiting, {cpus_used:.1f} of {self.cpus} CPUs are in use"
+        if waiting >= _WAITS and cpus_used < _CPUS_LEFT:
+            self.now = min(self.most, self.now * 2)
+            self._wider = None
+            self.reason = f"samples mostly wait: {used}"
+        elif elapsed < _LONG_WINDOW:
+            return False
+        else:
+            self._narrow(self._samples / elapsed, used)
+        self._clear()
+        return self.now != before
+
+    def _narrow(self, rate: float, used: str) -> None:
+        if self._wider is not None and rate < _AS_GOOD * self._wider[1]:
+            self.reason = f"fewer were slower ({rate:.0f} samples/s instead of {self._wider[1]:.0f})"
+            self.now = self._wider[0]
+            self._settled = True
+        elif self.now > self.cpus:
+            self._wider = (self.now, rate)
+            self.now = max(self.cpus, self.now // 2)
+            self.reason = f"samples compute: {used}"
+        else:
+            self._settled = True
+
+    def _clear(self) -> None:
+        self._since = time.monotonic()
+        self._samples = 0
+        self._wall = self._cpu = 0.0
+
+
+def fixed_width(threads: int) -> Width:
+    """So many threads, whatever they do."""
+    width = Width(threads)
+    width.now = width.most = threads
+    width.reason = "as num_workers says"
+    width._settled = True
+    return width

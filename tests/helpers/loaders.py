@@ -1,0 +1,109 @@
+"""Datasets for the drop-in's tests, and a comparison of batches type for type. Spawned workers import them."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, IterableDataset
+
+import pyfastdl
+
+#: The kinds of workers that the differential tests run with; PYFASTDL_WORKER_MODE picks one.
+MODES = [os.environ["PYFASTDL_WORKER_MODE"]] if os.environ.get("PYFASTDL_WORKER_MODE") else ["thread", "process"]
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class Of(Dataset):
+    """Samples of a list."""
+
+    def __init__(self, samples):
+        self.samples = samples
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        return self.samples[index]
+
+
+class By(Dataset):
+    """Samples by a function of the index."""
+
+    def __init__(self, make, length=12):
+        self.make = make
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        return self.make(index)
+
+
+class Squares(Dataset):
+    def __init__(self, length=26):
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        return torch.full((2, 3), float(index)), index
+
+
+class AtOnce(Squares):
+    """A whole batch by one call."""
+
+    def __getitems__(self, indices):
+        return [(torch.full((2, 3), -float(index)), index) for index in indices]
+
+
+class Sharded(IterableDataset):
+    """range(length), each worker its part; or everybody all of it."""
+
+    def __init__(self, length=100, shard=True):
+        self.length = length
+        self.shard = shard
+
+    def __iter__(self):
+        info = pyfastdl.get_worker_info()
+        if info is None or not self.shard:
+            return iter(range(self.length))
+        return iter(range(info.id, self.length, info.num_workers))
+
+
+@dataclasses.dataclass
+class Record:
+    value: int
+
+
+class Options(dict):
+    """A dict with more to it."""
+
+    kind = "options"
+
+
+def assert_same(got, wanted):
+    """Equal in value, and in type all the way down."""
+    assert type(got) is type(wanted), f"{type(got)} instead of {type(wanted)}"
+    if isinstance(wanted, torch.Tensor):
+        assert got.dtype == wanted.dtype and got.shape == wanted.shape
+        assert torch.equal(got, wanted)
+    elif isinstance(wanted, np.ndarray):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+    elif isinstance(wanted, dict):
+        assert list(got) == list(wanted)
+        for key in wanted:
+            assert_same(got[key], wanted[key])
+    elif isinstance(wanted, (list, tuple)):
+        assert len(got) == len(wanted)
+        for one, other in zip(got, wanted, strict=True):
+            assert_same(one, other)
+    else:
+        assert got == wanted

@@ -1,0 +1,135 @@
+"""What threads add: samples shared out, a width that adapts, random numbers by sample."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from loaders import MODES, By
+from torch.utils.data import RandomSampler
+
+import pyfastdl
+from pyfastdl.workers.sample_rng import philox4x32_10
+from pyfastdl.workers.width import Width
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+def draw(index):
+    rng = pyfastdl.sample_rng()
+    return torch.rand(2, generator=rng.torch), rng.numpy.random(), index
+
+
+def drawn(workers, mode=None, seed=3, epochs=2, **arguments):
+    torch.manual_seed(seed)
+    loader = pyfastdl.DataLoader(By(draw), num_workers=workers, worker_mode=mode, **arguments)
+    return [list(loader) for _ in range(epochs)]
+
+
+def flat(epochs):
+    return [
+        [(a.tolist(), float(b), int(i)) for batch in epoch for a, b, i in zip(*batch, strict=True)] for epoch in epochs
+    ]
+
+
+@pytest.mark.parametrize("sampler", ["shuffled", "with replacement"])
+def test_sample_rng_is_the_same_with_any_workers(sampler):
+    arguments = {"batch_size": 5, "shuffle": True}
+    if sampler != "shuffled":
+        arguments = {"batch_size": 5, "sampler": RandomSampler(range(12), replacement=True, num_samples=40)}
+    none = flat(drawn(0, **arguments))
+    for mode in MODES:
+        assert flat(drawn(2, mode, **arguments)) == none
+    numbers = [one[1] for epoch in none for one in epoch]
+    assert len(set(numbers)) == len(numbers), "no two samples draw the same, not even the same one again"
+
+
+def test_sample_rng_starts_afresh_with_the_sample():
+    def twice(index):
+        one, other = pyfastdl.sample_rng(), pyfastdl.sample_rng()
+        return one.numpy.random() == other.numpy.random() != one.numpy.random()
+
+    assert all(pyfastdl.DataLoader(By(twice), batch_size=None, num_workers=1, worker_mode="thread"))
+
+
+def test_sample_rng_needs_a_sample():
+    with pytest.raises(pyfastdl.LoaderError, match="__getitem__"):
+        pyfastdl.sample_rng()
+    with pytest.raises(pyfastdl.LoaderError, match="__getitem__"):
+        list(pyfastdl.DataLoader(By(int), collate_fn=lambda _: pyfastdl.sample_rng()))
+
+
+def test_philox_is_the_papers():
+    """Known answers of the authors' distribution, Random123 (kat_vectors, philox4x32 with 10 rounds)."""
+    assert philox4x32_10((0, 0, 0, 0), (0, 0)) == (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)
+    ones = 0xFFFFFFFF
+    assert philox4x32_10((ones,) * 4, (ones,) * 2) == (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)
+
+
+def test_samples_of_one_batch_are_shared_out():
+    """All samples of the batch have to be there at the same time."""
+    barrier = threading.Barrier(4, timeout=30)
+    loader = pyfastdl.DataLoader(By(lambda i: (barrier.wait() and i) or i, 4), 4, num_workers=4, worker_mode="thread")
+    assert next(iter(loader)).tolist() == [0, 1, 2, 3]
+
+
+def test_samples_that_wait_overlap(monkeypatch):
+    monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
+    loader = pyfastdl.DataLoader(By(lambda i: time.sleep(0.05) or i, 64), batch_size=8, num_workers="auto")
+    start = time.monotonic()
+    assert torch.cat(list(loader)).tolist() == list(range(64))
+    assert time.monotonic() - start < 64 * 0.05 / 2, "3.2 s one after another"
+
+
+def test_the_width_follows_what_samples_do(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("pyfastdl.workers.width.time.monotonic", lambda: clock[0])
+
+    def run(width, seconds, rate, cpu, wall):
+        """Samples a second as rate(width) says, each with so many seconds on a CPU and by the clock."""
+        for _ in range(int(seconds * 100)):
+            clock[0] += 0.01
+            samples = max(1, int(rate(width.now) * 0.01))
+            width.add(samples, samples * wall(width.now), samples * cpu)
+
+    waiting = Width(2)
+    run(waiting, 5, lambda now: now / 0.05, cpu=0.0001, wall=lambda now: 0.05)
+    assert waiting.now == 64
+    computing = Width(2)
+    run(computing, 10, lambda now: 400, cpu=0.005, wall=lambda now: 0.0025 * now)
+    assert computing.now == 2
+    assert "compute" in computing.reason
+    mixed = Width(2)  # half as many threads are slower
+    run(mixed, 10, lambda now: min(400, now / 0.08), cpu=0.004, wall=lambda now: 0.08)
+    assert mixed.now == 32
+    assert "slower" in mixed.reason
+
+
+def test_sleeping_threads_hold_no_batch():
+    """A large batch that the loop has dropped is gone, though the epoch goes on."""
+    dropped = threading.Event()
+
+    class Noisy:
+        def __del__(self):
+            dropped.set()
+
+    def make(index):
+        if index == 1:
+            dropped.wait(10)
+        return Noisy() if index == 0 else None
+
+    iterator = iter(
+        pyfastdl.DataLoader(By(make, 3), batch_size=None, num_workers=1, worker_mode="thread", prefetch_factor=1)
+    )
+    assert type(next(iterator)) is Noisy
+    assert next(iterator) is None
+    assert dropped.is_set()
+
+
+def test_numpy_generators_are_numpys():
+    (batch,) = drawn(0, epochs=1, batch_size=12)[0]
+    assert isinstance(pyfastdl.workers.sample_rng.SampleRng(1, 2, 3, 4).numpy, np.random.Generator)
+    assert batch[0].shape == (12, 2)
