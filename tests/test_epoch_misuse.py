@@ -149,7 +149,7 @@ def test_whatever_pillow_raises_is_that_samples_failure(bitmaps, monkeypatch, ki
     decode = fallback.decode_rgb
 
     def broken(data, **options):
-        rgb = decode(data)
+        rgb = decode(data, **options)
         if rgb[0, 0, 0] == 3:
             raise kind("from a plugin")
         return rgb
