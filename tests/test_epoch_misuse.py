@@ -106,10 +106,10 @@ def test_a_signal_handler_that_asks_for_a_batch_is_told(bitmaps, monkeypatch):
     entered, release = threading.Event(), threading.Event()
     decode = fallback.decode_rgb
 
-    def slow(data):
+    def slow(data, **options):
         entered.set()
         release.wait()
-        return decode(data)
+        return decode(data, **options)
 
     monkeypatch.setattr(fallback, "decode_rgb", slow)
     epoch = iter(pyfastdl.NativeLoader(bitmaps, 2, transform=TRANSFORM))
@@ -182,8 +182,8 @@ def test_indices_are_integers(files, index):
 def test_whatever_pillow_raises_is_that_samples_failure(bitmaps, monkeypatch, kind):
     decode = fallback.decode_rgb
 
-    def broken(data):
-        rgb = decode(data)
+    def broken(data, **options):
+        rgb = decode(data, **options)
         if rgb[0, 0, 0] == 3:
             raise kind("from a plugin")
         return rgb
@@ -229,7 +229,7 @@ def test_targets_that_no_tensor_holds_are_refused_at_once(files, dtype):
 def test_threads_that_hang_share_one_patience(bitmaps, monkeypatch):
     entered, release = threading.Event(), threading.Event()
 
-    def stuck(data):
+    def stuck(data, **options):
         entered.set()
         release.wait()
 
