@@ -96,24 +96,29 @@ def test_batches_outlive_everything(tiny_files):
 # -- M5: millions of paths
 
 
-def test_two_million_paths_cost_little_and_epochs_cost_nothing(tiny_files):
-    files = tiny_files * 50_000
-    loader = pyfastdl.NativeLoader(
-        files,
-        64,
-        dtype=torch.uint8,
-        num_workers=8,
-        sampler=torch.utils.data.RandomSampler(range(len(files)), num_samples=20_000),
-    )
-    assert loader.dataset.paths.memory_bytes() < 150 * len(files)
-    resident = []
-    for _ in range(3):
-        for _ in loader:
-            pass
-        gc.collect()
-        resident.append(psutil.Process().memory_info().rss)
-    assert resident[2] - resident[1] < 8 << 20
-    assert resident[2] - resident[0] < 32 << 20
+MANY_PATHS = """
+import gc, sys, psutil, torch, pyfastdl
+
+files = sys.argv[1:] * (2_000_000 // len(sys.argv[1:]))
+sampler = torch.utils.data.RandomSampler(range(len(files)), num_samples=20_000)
+loader = pyfastdl.NativeLoader(files, 64, dtype=torch.uint8, num_workers=8, sampler=sampler)
+assert loader.dataset.paths.memory_bytes() < 150 * len(files)
+resident = []
+for _ in range(4):
+    for _ in loader:
+        pass
+    gc.collect()
+    resident.append(psutil.Process().memory_info().rss)
+# The first epoch warms up.
+assert max(resident[1:]) - resident[1] < 16 << 20, resident
+assert resident[3] - resident[0] < 32 << 20, resident
+"""
+
+
+# In a process of its own: what other tests gave back counts as growth when it is taken again.
+def test_two_million_paths_cost_little_and_epochs_cost_nothing(tiny_files, run_python):
+    ran = run_python(MANY_PATHS, *map(str, tiny_files))
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_memory_does_not_grow_with_threads(image_folder):
