@@ -51,7 +51,7 @@ def permutation(n: int, seed: int, epoch: int) -> npt.NDArray[np.int64]: ...
 # -- single images
 
 def decode(
-    data: Buffer, *, max_pixels: int = ..., apply_exif_orientation: bool = False, fast: bool = False
+    data: Buffer, *, max_pixels: int = ..., apply_exif_orientation: bool = False
 ) -> npt.NDArray[np.uint8] | None: ...
 def decode_region(
     data: Buffer,

@@ -6,7 +6,7 @@ import functools
 import os
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pyfastdl.decoding import DecodeOptions
 from pyfastdl.errors import SampleError
@@ -22,7 +22,6 @@ def decode_image(
     src: str | bytes | bytearray | memoryview | os.PathLike[Any],
     *,
     apply_exif_orientation: bool = False,
-    decode: Literal["exact", "fast"] = "exact",
 ) -> npt.NDArray[np.uint8]:
     """Decodes an image, bit-equal to Pillow's ``Image.open(src).convert("RGB")``.
 
@@ -33,8 +32,6 @@ def decode_image(
         src: a path (str or PathLike), or an encoded image (bytes, bytearray, memoryview).
         apply_exif_orientation: turn and mirror the image as its EXIF orientation says: bit-equal to
             ``PIL.ImageOps.exif_transpose(Image.open(src)).convert("RGB")``. Broken metadata turn nothing.
-        decode: "fast" spreads a JPEG's subsampled chroma by repetition instead of interpolation: the size is the same,
-            the values are not exact. (Loaders save more by it: see :class:`~pyfastdl.NativeLoader`.)
 
     Returns:
         A uint8 array (height, width, 3).
@@ -54,14 +51,13 @@ def decode_image(
     """
     from pyfastdl import _core
 
-    options = DecodeOptions(apply_exif_orientation, decode)
+    options = DecodeOptions(apply_exif_orientation)
     data, path = read_source(src, "decode_image")
     native = functools.partial(
         _core.decode,
         data,
         max_pixels=options.pixels(),
         apply_exif_orientation=apply_exif_orientation,
-        fast=options.fast,
     )
     return decoded(data, path, native, lambda rgb: rgb, apply_exif_orientation)
 

@@ -32,9 +32,8 @@ class RowSource {
   virtual Size size() const = 0;
 
   // For who can do with fewer pixels: asks for the image at eighths / 8 of its size. True: from now on size(), regions
-  // and rows are those of the smaller image, each side times eighths / 8, rounded up; its pixels are not exact, also
-  // where eighths is 8. False: the source knows no cheaper way, and nothing has changed. Position x of the image is
-  // position x * eighths / 8 of the smaller one. REQUIRES: eighths is 1 to 8; before start().
+  // and rows are those of the smaller image, each side times eighths / 8, rounded up. False: the source knows no cheaper way, and nothing has changed. Position x of the image is
+  // position x * eighths / 8 of the smaller one. REQUIRES: eighths is 1 to 7; before start().
   virtual bool shrink(int eighths) {
     (void)eighths;
     return false;

@@ -68,12 +68,11 @@ RowSource* open(ImageOpener& opener, const BytesView& view, std::uint64_t max_pi
   return opener.open(view.span(), max_pixels, orient);
 }
 
-py::object decode(const py::object& data, std::uint64_t max_pixels, bool orient, bool fast) {
+py::object decode(const py::object& data, std::uint64_t max_pixels, bool orient) {
   const BytesView view(data);
   ImageOpener opener;
   RowSource* image = open(opener, view, max_pixels, orient);
   if (image == nullptr) return py::none();
-  if (fast) image->shrink(8);
   return decoded(*image, whole(image->size()));
 }
 
@@ -131,7 +130,7 @@ py::object skips_around(const py::object& data, int top, int left, int height, i
 void bind_decode(py::module_& m) {
   const DecodeLimits defaults;
   m.def("decode", &decode, py::arg("data"), py::kw_only(), py::arg("max_pixels") = defaults.max_pixels,
-        py::arg("apply_exif_orientation") = false, py::arg("fast") = false,
+        py::arg("apply_exif_orientation") = false,
         "The image as uint8 (height, width, 3), equal to Pillow's convert('RGB'); None where the file is for "
         "Pillow.");
   m.def("decode_region", &decode_region, py::arg("data"), py::arg("top"), py::arg("left"), py::arg("height"),

@@ -14,7 +14,7 @@ void use_smaller_image(RowSource& image, Steps& steps) {
   const Step& first = steps.list().front();
   if (!first.shows_input()) return;
   const int eighths = least_eighths(first.crop.size(), first.resize.out);
-  if (image.shrink(eighths) && eighths < 8) steps.shrink(eighths, image.size());
+  if (eighths < 8 && image.shrink(eighths)) steps.shrink(eighths, image.size());
 }
 
 }  // namespace pyfastdl

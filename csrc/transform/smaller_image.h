@@ -13,7 +13,7 @@ namespace pyfastdl {
 // resize makes of it: 1, 2, 4, or 8, which is the size itself. (Between those the inverse DCT has no fast code.)
 int least_eighths(Size crop, Size out);
 
-// Asks the image for that, and tells the steps, if it does it. The crop keeps its fractional edges: nothing moves.
+// Asks the image for that, if it is less than its size, and tells the steps, if it does it. The crop keeps its fractional edges: nothing moves.
 // REQUIRES: the steps were made for the image, which isn't started.
 void use_smaller_image(RowSource& image, Steps& steps);
 
