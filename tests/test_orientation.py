@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 import pyfastdl
-from pyfastdl import _core
+from pyfastdl import _core, fallback
 from pyfastdl import transforms as T
 from pyfastdl.transforms.functional import resized_crop
 
@@ -299,4 +299,7 @@ def test_values_that_claim_too_much_before_the_tag(kind, count, offset):
     """One that claims more than the file has is passed over; one that reaches past its end is where Pillow stops."""
     entries = [(0x010F, kind, count, struct.pack("<L", offset)), short(6), short(3)]
     data = jpeg_exif(ifd(entries))
-    assert np.array_equal(_core.decode(data, apply_exif_orientation=True), turned(data))
+    expected = turned(data)
+    if expected is None:  # it turned the pixels, and failed on writing the other tag anew
+        expected = fallback.decode_rgb(data, apply_exif_orientation=True)
+    assert np.array_equal(_core.decode(data, apply_exif_orientation=True), expected)
