@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 import pyfastdl
-from pyfastdl import _core
+from pyfastdl import _core, fallback
 from pyfastdl import transforms as T
 from pyfastdl.transforms.functional import resized_crop
 
@@ -290,3 +290,16 @@ def test_without_a_fixed_size_the_first_image_is_measured_turned(folder):
     files = [str(folder / "a" / f"{i}.jpg") for i in (6, 5, 8)]
     (images,) = pyfastdl.NativeLoader(files, 3, apply_exif_orientation=True)
     assert images.shape == (3, 3, 46, 31)
+
+
+@pytest.mark.parametrize("count", [2, 3, 20, 2**29])
+@pytest.mark.parametrize("offset", [8, 60, 2**32 - 1])
+@pytest.mark.parametrize("kind", [2, 3, 5, 14, 18])
+def test_values_that_claim_too_much_before_the_tag(kind, count, offset):
+    """One that claims more than the file has is passed over; one that reaches past its end is where Pillow stops."""
+    entries = [(0x010F, kind, count, struct.pack("<L", offset)), short(6), short(3)]
+    data = jpeg_exif(ifd(entries))
+    expected = turned(data)
+    if expected is None:  # it turned the pixels, and failed on writing the other tag anew
+        expected = fallback.decode_rgb(data, apply_exif_orientation=True)
+    assert np.array_equal(_core.decode(data, apply_exif_orientation=True), expected)
