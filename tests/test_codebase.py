@@ -144,7 +144,9 @@ def test_package_holds_what_it_should():
     wanted = {file for file in sources if file.endswith((".py", ".pyi"))} | {"pyfastdl/py.typed"}
     modules = {file for file in inside if file.endswith(".so")}
     assert {module_name(Path(file)) for file in modules} == {"_core", "_samples", "_workers"}
-    assert inside - modules == wanted, "the installed package isn't this checkout: `make setup`"
+    scripts = {file for file in inside if Path(file).parent.name in ("bin", "Scripts")}
+    assert {Path(file).stem for file in scripts} == {"pyfastdl"}
+    assert inside - modules - scripts == wanted, "the installed package isn't this checkout: `make setup`"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)

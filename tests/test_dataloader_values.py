@@ -88,24 +88,26 @@ def mode(request):
     return request.param
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *REFUSED])
-def test_default_collate(kind, mode):
+# The rest is the same code as in threads, and starting processes takes time.
+PROCESS_KINDS = [
+    *("tuple", "dict", "namedtuple", "str", "complex", "100 tensors", "dict subclass", "bool or int", "permuted"),
+    *("ragged later", "None", "other type later"),
+]
+
+
+@pytest.mark.parametrize(
+    "mode, kind",
+    [(mode, kind) for mode in MODES for kind in (PROCESS_KINDS if mode == "process" else [*KINDS, *REFUSED])],
+)
+def test_default_collate(mode, kind):
     """One worker: after a failed batch, torch's next one comes from the same place.
 
     In torch's worker processes default_collate goes about it otherwise, and so may fail otherwise.
     """
     make = {**KINDS, **REFUSED}[kind]
-    if mode == "process" and kind not in PROCESS_KINDS:
-        pytest.skip("the same code as in threads, and starting processes takes time")
     got = batches(pyfastdl.DataLoader(By(make), batch_size=4, num_workers=1, worker_mode=mode))
     workers = 1 if mode == "process" and kind in REFUSED else 0
     assert_same(got, batches(DataLoader(By(make), batch_size=4, num_workers=workers)))
-
-
-PROCESS_KINDS = {
-    *("tuple", "dict", "namedtuple", "str", "complex", "100 tensors", "dict subclass", "bool or int", "permuted"),
-    *("ragged later", "None", "other type later"),
-}
 
 
 def as_arrays(samples):

@@ -73,7 +73,7 @@ def test_closing_after_the_last_batch_is_an_end(files, seen):
 def test_an_epoch_that_timed_out_stays_ended(bitmaps, monkeypatch):
     release = threading.Event()
     decode = fallback.decode_rgb
-    monkeypatch.setattr(fallback, "decode_rgb", lambda data: release.wait() and decode(data))
+    monkeypatch.setattr(fallback, "decode_rgb", lambda data, **options: release.wait() and decode(data, **options))
     epoch = iter(pyfastdl.NativeLoader(bitmaps, 2, transform=TRANSFORM, timeout=0.2))
     try:
         for _ in range(2):
