@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   std::vector<std::uint8_t> row_memory(kImage.width * kPixelBytes + kRowPadding);
   std::uint8_t* rows[1] = {row_memory.data()};
   const double copying = measure(seconds, [&](int i) {
-    const Region region = plan->sample(kImage, key(i))[0].crop;
+    const Region region = std::get<DrawnCrop>(plan->sample(kImage, key(i))[0].value).box;
     (void)source.start(region);
     for (int y = 0; y < region.height; ++y) (void)source.read_rows(rows, 1);
   });
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   Resizer resizer;
   Discard discard;
   const double resizing = measure(seconds, [&](int i) {
-    const Region region = plan->sample(kImage, key(i))[0].crop;
+    const Region region = std::get<DrawnCrop>(plan->sample(kImage, key(i))[0].value).box;
     (void)resizer.run({region.size(), kOut, whole(kOut)}, source, region.top, region.left, discard);
   });
 

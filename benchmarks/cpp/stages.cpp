@@ -154,7 +154,7 @@ class Bench {
     double shown = 0;
     for (int i = 0; i < crops_; ++i) {
       const SampleKey key{.seed = 1, .index = static_cast<std::uint64_t>(i)};
-      const Region region = to_floats->sample(size, key)[0].crop;
+      const Region region = std::get<DrawnCrop>(to_floats->sample(size, key)[0].value).box;
       shown += static_cast<double>(region.height) * region.width / size.height / size.width / crops_;
       const auto run = [&](Transformer& transformer, RowSource& source) {
         check(transformer.run(source, key, kOut, next_cell()));
