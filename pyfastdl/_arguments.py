@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
-    "MAX_COUNT", "MAX_EPOCH", "MAX_INDEX", "MAX_OCCURRENCE", "MAX_POSITION", "MAX_SIDE", "MAX_VIEW", "flag", "integer",
-    "integer_in", "one_of", "refuse_others", "seed_bits",
+    "MAX_COUNT", "MAX_EPOCH", "MAX_INDEX", "MAX_OCCURRENCE", "MAX_POSITION", "MAX_SIDE", "MAX_VIEW", "at_least", "flag",
+    "integer", "integer_in", "one_of", "refuse_others", "seed_bits",
 ]  # fmt: skip
 
 # What the core's integers hold.
@@ -35,15 +35,25 @@ def integer(name: str, value: Any) -> int:
     raise TypeError(f"{name} must be an int, got {value!r}")
 
 
+def at_least(name: str, value: Any, low: int) -> int:
+    """
+    Raises:
+        TypeError: as :func:`integer`.
+        ValueError: for one below ``low``.
+    """
+    number = integer(name, value)
+    if number < low:
+        raise ValueError(f"{name} must be at least {low}, got {number}")
+    return number
+
+
 def integer_in(name: str, value: Any, low: int, high: int) -> int:
     """
     Raises:
         TypeError: as :func:`integer`.
         ValueError: for one outside ``low`` to ``high``.
     """
-    number = integer(name, value)
-    if number < low:
-        raise ValueError(f"{name} must be at least {low}, got {number}")
+    number = at_least(name, value, low)
     if number > high:
         raise ValueError(f"{name} must be at most {high}, got {number}")
     return number

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 from typing import Any
+
+from pyfastdl._arguments import MAX_COUNT, at_least
 
 __all__ = ["DecodeOptions", "default_max_memory", "default_max_pixels"]
 
@@ -43,11 +44,10 @@ class DecodeOptions:
             raise TypeError(f"apply_exif_orientation must be True or False, got {self.apply_exif_orientation!r}")
         if self.decode not in ("exact", "fast"):
             raise ValueError(f"decode must be 'exact' or 'fast', got {self.decode!r}")
-        for name in ("max_pixels", "max_memory"):
+        for name, most in (("max_pixels", _NO_LIMIT), ("max_memory", _NO_LIMIT), ("max_scans", MAX_COUNT)):
             value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _positive(name, value))
-        object.__setattr__(self, "max_scans", min(_positive("max_scans", self.max_scans), 2**31 - 1))
+            if value is not None or name == "max_scans":
+                object.__setattr__(self, name, min(at_least(name, value, 1), most))
 
     @property
     def fast(self) -> bool:
@@ -80,15 +80,3 @@ def default_max_memory() -> int:
     from pyfastdl import _core
 
     return _core.granted_memory() // _MEMORY_SHARE
-
-
-def _positive(name: str, value: Any) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, got {value!r}") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return min(number, _NO_LIMIT)

@@ -21,6 +21,7 @@ class PixelsSource : public RowSource {
   void reset(const std::uint8_t* pixels, Size size, int channels, std::ptrdiff_t stride);
 
   Size size() const override { return size_; }
+  bool in_memory() const override { return true; }
   Status start(const Region& region) override;
   std::size_t row_bytes() const override;
   std::size_t row_offset() const override { return 0; }

@@ -46,6 +46,9 @@ class RowSource {
     return 0;
   }
 
+  // Whether the image is in memory as it is: start() may be called again, for any region, and costs nothing.
+  virtual bool in_memory() const { return false; }
+
   // Tells the source that its caller will keep so many bytes of what it reads: whoever reserves start_bytes() reserves
   // them too. Before start(), or not at all.
   virtual void will_keep(std::uint64_t bytes) { (void)bytes; }

@@ -103,19 +103,11 @@ py::object decode_region(const py::object& data, int top, int left, int height, 
 py::object skips_around(const py::object& data, int top, int left, int height, int width,
                         std::uint64_t max_pixels) {
   const BytesView view(data);
-  DecoderSet decoders;
-  Decoder* decoder = decoders.find(sniff(view.span()));
+  ImageOpener opener;
+  Decoder* decoder = opener.open(view.span(), max_pixels);
   if (decoder == nullptr) return py::none();
-  Status status;
-  {
-    const GilReleased released;
-    DecodeLimits limits;
-    limits.max_pixels = max_pixels;
-    status = decoder->open(view.span(), limits);
-  }
-  if (status.code() == Errc::unsupported) return py::none();
-  check(status);
   const Region region = checked_region(*decoder, top, left, height, width);
+  Status status;
   {
     const GilReleased released;
     status = decoder->start(region);

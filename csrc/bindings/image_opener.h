@@ -14,9 +14,8 @@ namespace pyfastdl::bindings {
 
 class ImageOpener {
  public:
-  // nullptr: the image is one for Pillow. Throws Error.
-  RowSource* open(std::span<const std::uint8_t> bytes, std::uint64_t max_pixels,
-                  bool apply_exif_orientation) {
+  // As it is stored. nullptr: the image is one for Pillow. Throws Error.
+  Decoder* open(std::span<const std::uint8_t> bytes, std::uint64_t max_pixels) {
     Decoder* decoder = decoders_.find(sniff(bytes));
     if (decoder == nullptr) return nullptr;
     DecodeLimits limits;
@@ -24,7 +23,14 @@ class ImageOpener {
     const Status status = decoder->open(bytes, limits);
     if (status.code() == Errc::unsupported) return nullptr;
     if (!status.ok()) throw Error(status);
-    if (!apply_exif_orientation) return decoder;
+    return decoder;
+  }
+
+  // The same, turned if that is wanted.
+  RowSource* open(std::span<const std::uint8_t> bytes, std::uint64_t max_pixels,
+                  bool apply_exif_orientation) {
+    Decoder* decoder = open(bytes, max_pixels);
+    if (decoder == nullptr || !apply_exif_orientation) return decoder;
     const std::optional<int> orientation = decoder->orientation();
     if (!orientation) return nullptr;
     if (*orientation == 1) return decoder;

@@ -41,6 +41,7 @@ class SampleSource final : public RowSource {
   Clock::duration waited() const { return waited_; }  // for memory
 
   Size size() const override { return source_->size(); }
+  bool in_memory() const override { return source_->in_memory(); }
   bool shrink(int eighths) override { return source_->shrink(eighths); }
   std::uint64_t start_bytes(const Region& region) const override { return source_->start_bytes(region); }
 

@@ -19,15 +19,31 @@ int offset(int image, int size, SampleRandom& random) {
   return static_cast<int>(random.below(static_cast<std::uint64_t>(image - size) + 1));
 }
 
+// Sides of random boxes: the area uniform in `scale` times the image's, the aspect ratio in `ratio` by its logarithm.
+class RandomSides {
+ public:
+  RandomSides(Size image, const Range& scale, const Range& ratio)
+      : area_(static_cast<double>(image.height) * image.width),
+        scale_(scale),
+        log_ratio_{std::log(ratio[0]), std::log(ratio[1])} {}
+
+  // (height, width), whole numbers of any size.
+  std::pair<double, double> draw(SampleRandom& random) const {
+    const double target = area_ * random.uniform(scale_[0], scale_[1]);
+    const double aspect = std::exp(random.uniform(log_ratio_[0], log_ratio_[1]));
+    return {std::nearbyint(std::sqrt(target / aspect)), std::nearbyint(std::sqrt(target * aspect))};
+  }
+
+ private:
+  const double area_;
+  const Range scale_;
+  const Range log_ratio_;
+};
+
 Region draw_box(const RandomResizedCrop& op, Size image, SampleRandom& random) {
-  const double area = static_cast<double>(image.height) * image.width;
-  const double log_low = std::log(op.ratio[0]);
-  const double log_high = std::log(op.ratio[1]);
+  const RandomSides sides(image, op.scale, op.ratio);
   for (int i = 0; i < kTries; ++i) {
-    const double target = area * random.uniform(op.scale[0], op.scale[1]);
-    const double aspect = std::exp(random.uniform(log_low, log_high));
-    const double w = std::nearbyint(std::sqrt(target * aspect));
-    const double h = std::nearbyint(std::sqrt(target / aspect));
+    const auto [h, w] = sides.draw(random);
     if (w > 0 && w <= image.width && h > 0 && h <= image.height) {
       const int height = static_cast<int>(h), width = static_cast<int>(w);
       const int top = offset(image.height, height, random);
@@ -83,14 +99,9 @@ DrawnAugment draw_augment(const TrivialAugmentWide& op, SampleRandom& random) {
 
 DrawnErase draw_erase(const RandomErasing& op, Size image, SampleRandom& random) {
   if (!(random.uniform() < op.p)) return {};
-  const double area = static_cast<double>(image.height) * image.width;
-  const double log_low = std::log(op.ratio[0]);
-  const double log_high = std::log(op.ratio[1]);
+  const RandomSides sides(image, op.scale, op.ratio);
   for (int i = 0; i < kTries; ++i) {
-    const double target = area * random.uniform(op.scale[0], op.scale[1]);
-    const double aspect = std::exp(random.uniform(log_low, log_high));
-    const double h = std::nearbyint(std::sqrt(target * aspect));
-    const double w = std::nearbyint(std::sqrt(target / aspect));
+    const auto [w, h] = sides.draw(random);  // torchvision's ratio is height / width here
     if (!(h < image.height && w < image.width)) continue;
     DrawnErase drawn;
     if (!op.value) {

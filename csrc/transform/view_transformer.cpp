@@ -30,6 +30,7 @@ class BoxSource final : public RowSource {
       : image_(image), box_(box), pixels_(pixels), stride_(stride) {}
 
   Size size() const override { return image_; }
+  bool in_memory() const override { return true; }
   Status start(const Region& region) override {
     next_ = pixels_ + static_cast<std::size_t>(region.top - box_.top) * stride_ +
             static_cast<std::size_t>(region.left - box_.left) * kPixelBytes;
@@ -82,13 +83,18 @@ Status ViewTransformer::run_several(RowSource& image, const SampleKey& key,
     if (!status.ok()) return status;
     box = around(box, transformers_[v].needed());
   }
+  if (image.in_memory()) return run_each(image, cells);
   if (!empty(box)) {
     Status status = read_box(image, box);
     if (!status.ok()) return status;
   }
+  BoxSource source(size, box, pixels_.data() + offset_, stride_);
+  return run_each(source, cells);
+}
+
+Status ViewTransformer::run_each(RowSource& image, std::span<std::byte* const> cells) {
   for (std::size_t v = 0; v < transformers_.size(); ++v) {
-    BoxSource source(size, box, pixels_.data() + offset_, stride_);
-    Status status = transformers_[v].run_prepared(source, cells[v]);
+    Status status = transformers_[v].run_prepared(image, cells[v]);
     if (!status.ok()) return status;
   }
   return {};

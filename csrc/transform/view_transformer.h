@@ -1,7 +1,8 @@
 // ViewTransformer: the views of one image, each a plan's result in a cell of its own.
 //
 // A single view streams: rows go from the decoder to the cell without an image in between. With several, the image is
-// decoded once, the smallest box that holds what all of them need, and each view then runs from memory.
+// decoded once, the smallest box that holds what all of them need, and each view then runs from memory. An image that
+// is in memory already is not copied.
 //
 // One per thread: it owns a Transformer a view and the decoded box, and keeps their memory up to a limit. Nothing blocks.
 #pragma once
@@ -34,6 +35,7 @@ class ViewTransformer {
 
  private:
   Status run_several(RowSource& image, const SampleKey& key, std::span<std::byte* const> cells);
+  Status run_each(RowSource& image, std::span<std::byte* const> cells);
   Status read_box(RowSource& image, const Region& box);
 
   std::vector<Transformer> transformers_;

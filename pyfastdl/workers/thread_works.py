@@ -46,6 +46,9 @@ class _Common(Work):
     blocks: ThreadBlocks
     pinning: Pinning | None
 
+    def prepare(self, job: Job) -> None:
+        """Its batch is made when the samples are there."""
+
     def write(self, job: Job, samples: list[Any]) -> None:
         """A whole batch of samples for default_collate."""
         job.batch = batch = self.blocks.batch(len(samples))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import atexit
 import ctypes
 import os
@@ -56,21 +57,23 @@ class Job:
         self.loading: dict[int, Any] = {}  # worker: sample that it has in its hands
 
 
-class Work:
-    """What the threads do with a job; see thread_workers.py. One per epoch."""
+class Work(abc.ABC):
+    """What the threads do with a job; see thread_works.py. One per epoch."""
 
     dataset: Any
     num_workers: int
     seed: int  # of the random numbers of samples, and of worker infos
     epoch: int
 
+    @abc.abstractmethod
     def prepare(self, job: Job) -> None:
         """Before a job's first part is given out, by one thread at a time."""
 
+    @abc.abstractmethod
     def do(self, job: Job, place: int, worker: int) -> None:
         """One part of a job."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def finish(self, job: Job) -> None:
         """After its last part: fills in the result. Not called after an error."""
 
@@ -96,7 +99,7 @@ class ThreadPool:
         self._busy = 0  # threads that have parts in their hands
         self._closing = False
         self._part_seconds = 0.0  # how long a part took lately
-        self._work = Work()
+        self._work: Work | None = None
         _live.add(self)
 
     # -- for the loader's iterator
@@ -218,6 +221,7 @@ class ThreadPool:
                     self._parked.wait(60.0)
                 elif queue:
                     job = queue[0]
+                    assert self._work is not None  # jobs are an epoch's
                     if job.claimed == 0:
                         try:
                             self._work.prepare(job)

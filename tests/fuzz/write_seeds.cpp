@@ -77,6 +77,20 @@ void write_numbers(const std::filesystem::path& folder, std::mt19937& random) {
   }
 }
 
+void write_orientations(const std::filesystem::path& folder) {
+  // One entry: tag 0x0112, SHORT, one value, 6.
+  const Bytes little = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 0x01, 3,
+                        0,   1,   0,  0, 0, 6, 0, 0, 0, 0, 0,    0,    0};
+  const Bytes big = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0};
+  Bytes with_header = {'E', 'x', 'i', 'f', 0, 0};
+  with_header.insert(with_header.end(), big.begin(), big.end());
+  const std::string xmp = "<x:xmpmeta><rdf:Description tiff:Orientation=\"8\"/></x:xmpmeta>";
+  write(folder, "little", little);
+  write(folder, "big", big);
+  write(folder, "with_header", with_header);
+  write(folder, "xmp", Bytes(xmp.begin(), xmp.end()));
+}
+
 void write_with_regions(const std::filesystem::path& from, const std::filesystem::path& to,
                         std::mt19937& random) {
   constexpr std::size_t kNumbers = 25;  // three regions, and how many there are
@@ -102,6 +116,7 @@ int main(int argc, char** argv) {
   write_jpegs(folder / "jpeg_engines", size);
   write_pngs(folder / "png", size);
   write_webps(folder / "webp", size);
+  write_orientations(folder / "exif");
   std::mt19937 random(1);
   for (const char* codec : {"jpeg", "png", "webp"})
     write_with_regions(folder / codec, folder / "regions", random);

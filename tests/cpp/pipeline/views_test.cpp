@@ -1,4 +1,7 @@
 // Several views per sample: a field of pixels each, from one read and one decode.
+#include <thread>
+
+#include "pipeline/pillow_worker.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_testing.h"
 
@@ -70,6 +73,54 @@ TEST(Views, PrivateCopiesHaveEveryField) {
   }
   EXPECT_GT(pipeline.core()->counters().copied_batches.load(), 0u);
   for (const Batch& batch : kept) expect_right(batch);
+}
+
+// A decoded box is held while the views run, so it counts: rows may be as wide as the image.
+TEST(Views, TheBoxIsTakenFromTheMemoryBudget) {
+  Dataset dataset(4);
+  Pipeline pipeline(two_views(dataset, 4));
+  pipeline.start_epoch(0, 0);
+  pipeline.open(range(0, 4));
+  expect_right(take(pipeline));
+  const ByteBudget::Usage usage = pipeline.core()->memory().usage();
+  EXPECT_GE(usage.peak, 16u * 20u * kPixelBytes);  // the smallest picture, which the second view needs whole
+  EXPECT_EQ(usage.held, 0u);
+
+  PipelineConfig config = two_views(dataset, 4);
+  config.max_memory = 100;
+  Pipeline small(config);
+  small.start_epoch(0, 0);
+  small.open(range(0, 4));
+  Batch batch;
+  try {
+    (void)small.next(kNoDeadline, batch);
+    ADD_FAILURE();
+  } catch (const SampleFailureError& error) {
+    EXPECT_NE(error.failure().reason.find("max_memory"), std::string::npos) << error.what();
+  }
+}
+
+// What Pillow decoded is in memory and paid for: its views take nothing more, and give nothing back too early.
+TEST(Views, PillowsImagesAreNotCopied) {
+  Dataset dataset(1);
+  dataset.overwrite(0, "GIF89a");
+  PipelineConfig config = two_views(dataset, 1);
+  config.max_memory = 70;
+  Pipeline pipeline(config);
+  pipeline.start_epoch(0, 0);
+  pipeline.open(range(0, 1));
+  pipeline.set_pillow_served();
+  std::thread server([&pipeline] {
+    PillowWorker worker(pipeline.core());
+    while (!worker.next(std::chrono::steady_clock::now() + std::chrono::seconds(1))) {
+    }
+    worker.reserve(70);
+    const std::vector<std::uint8_t> gray(30 * 30 * 3, level(0));
+    worker.complete(gray.data(), {30, 30});
+  });
+  expect_right(take(pipeline));
+  server.join();
+  EXPECT_EQ(pipeline.core()->memory().usage().peak, 70u);
 }
 
 TEST(Views, NoneOrTooManyAreRefused) {
