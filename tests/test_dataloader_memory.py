@@ -11,6 +11,7 @@ import torch
 from loaders import MODES, By
 
 import pyfastdl
+from pyfastdl import _core
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -99,3 +100,16 @@ def test_blocks_are_used_again(mode):
     loader = pyfastdl.DataLoader(By(image, 800), batch_size=8, num_workers=1, worker_mode=mode)
     addresses = {images.data_ptr() for images, _ in loader}
     assert len(addresses) < 30
+
+
+@pytest.mark.parametrize(
+    "what", [(0, 2, 0, (1,)), (0, 2, 4, (1,)), (60, 2, 32, (2,)), (65, 2, 32, ()), (0, 2, 32, (17,))]
+)
+def test_a_tensor_lies_within_its_block(what):
+    ring = _core.BlockRing(2, 64)
+    number, _ = ring.acquire()
+    ring.publish(number)
+    lease = ring.take(number)
+    with pytest.raises(ValueError, match="whole bytes|within its block"):
+        lease.capsule(*what)
+    assert torch.utils.dlpack.from_dlpack(lease.capsule(32, 2, 32, (8,))).shape == (8,)

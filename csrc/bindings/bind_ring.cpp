@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,10 @@ class BlockLease {
     for (std::size_t i = shape.size(); i-- > 0;) {
       steps[i] = static_cast<std::int64_t>(items);
       items *= static_cast<std::uint64_t>(shape[i]);
+    }
+    if (bits < 8 || bits % 8 != 0) {
+      throw Error(Errc::invalid_argument,
+                  "a tensor's items have whole bytes, not " + std::to_string(bits) + " bits");
     }
     const std::uint64_t item_bytes = static_cast<std::uint64_t>(bits) / 8;
     if (offset > bytes_ || items > (bytes_ - offset) / item_bytes) {
