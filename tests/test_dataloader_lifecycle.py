@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -187,6 +188,49 @@ for moment in range(int(sys.argv[2])):
     assert done.stderr == ""
     assert done.stdout.split() == ["interrupted"] * (12 if mode == "thread" else 6)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ctrl_c_at_every_line_of_a_start(mode, monkeypatch):
+    """Whatever line of ours it hits: nothing is complained of, nothing is left, and the loader works."""
+    complaints = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    monkeypatch.setattr(threading, "excepthook", complaints.append)
+    loader = pyfastdl.DataLoader(Squares(8), batch_size=4, num_workers=1, worker_mode=mode)
+    wanted = list(DataLoader(Squares(8), batch_size=4))
+    assert_same(list(loader), wanted)
+    before, where = footprint(), f"{mode}_iterator.py"
+    lines = moment = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        code = frame.f_code
+        if event == "line" and code.co_filename.endswith(where) and code.co_name in ("__init__", "_prepare"):
+            lines += 1
+            if lines == moment:
+                signal.raise_signal(signal.SIGINT)
+        return trace
+
+    was = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        while True:
+            lines, moment = 0, moment + 1
+            sys.settrace(trace)
+            try:
+                iterator = iter(loader)
+                sys.settrace(None)
+                del iterator
+                break  # it has fewer lines
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(None)
+    finally:
+        signal.signal(signal.SIGINT, was)
+    assert moment > 15
+    assert complaints == []
+    assert until(lambda: all(now <= then for now, then in zip(footprint(), before, strict=True)))
+    assert_same(list(loader), wanted)
 
 
 @pytest.mark.skipif("process" not in MODES, reason="of processes")

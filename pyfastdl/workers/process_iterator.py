@@ -28,8 +28,20 @@ __all__ = ["ProcessIterator"]
 class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
     """Everything but the transport of batches is torch's: starting workers, seeds, order, resets, time limits."""
 
+    _pid = 0  # until there's something to end: a constructor may be interrupted before its first line
+    _notes = -1
+
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._pid = os.getpid()
+        with deferred():
+            self._prepare(loader)
+            # Blocked too, so that a worker isn't interrupted before it has got to its own code.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                super().__init__(_View(loader, self, blocked))
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    def _prepare(self, loader: DataLoader[Any]) -> None:
         self._broken = False
         self._move = loader._mover()
         self._follow(loader)
@@ -38,21 +50,14 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         self._asked: Any = None
         self._workers: list[Any] = []
         self._shutdown = True  # nothing to end, until torch's constructor says otherwise
-        self._notes = -1
-        self._idle: list[Any] = []
-        self._gave_back = False
+        self._gave_back = True  # no ring to give back, until there's one
+        self._idle: list[Any] = loader._idle_blocks
         if loader.prefetch_factor is not None and loader.prefetch_factor > 0:
             self._notes = os.memfd_create("pyfastdl-notes", os.MFD_CLOEXEC)
             ahead = loader.prefetch_factor * loader.num_workers
-            self._blocks = _taken(loader._idle_blocks, ahead) or SharedBlocks(ahead, loader._report)
-            self._idle = loader._idle_blocks
-        with deferred():
-            # Blocked too, so that a worker isn't interrupted before it has got to its own code.
-            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                super().__init__(_View(loader, self, blocked))
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            self._blocks = _taken(self._idle, ahead) or SharedBlocks(ahead, loader._report)
+            self._gave_back = False
+        self._pid = os.getpid()
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:

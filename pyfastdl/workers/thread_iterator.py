@@ -35,9 +35,10 @@ class ThreadIterator(Resumable):
     that samplers and generators see the same calls at the same batches.
     """
 
+    _pool: ThreadPool | None = None  # nothing to end, even if the constructor is interrupted before its first line
+
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._pid = os.getpid()
-        self._pool: ThreadPool | None = None
         self._timed_out = False
         self._follow(loader)
         super().__init__(loader)
