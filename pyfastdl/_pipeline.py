@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl import _core, fallback
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "TimedOut"]
 
 # A native wait returns at least this often, in seconds, so that signal handlers get their turn.
 _SLICE = 0.1
 
 # Threads that decode with Pillow: more would only queue for the GIL.
 _MAX_PILLOW_THREADS = 4
+
+
+class TimedOut(LoaderError):
+    """No batch came in time. It may still come: the next call waits for it again."""
 
 
 class Pipeline:
@@ -42,14 +46,20 @@ class Pipeline:
         self.batch_size: int = config["batch_size"]
         _live.add(self)
 
+    def usable_here(self) -> bool:
+        """Whether this is the process that it was made in."""
+        return self._pid == os.getpid()
+
     def start_epoch(self, seed: int, epoch: int) -> None:
         self._native.start_epoch(seed & 0xFFFFFFFFFFFFFFFF, epoch)
 
     def wants_batch(self) -> bool:
         return self._native.wants_batch()
 
-    def open(self, indices: npt.NDArray[np.int64]) -> None:
-        self._native.open(indices)
+    def open(self, indices: npt.NDArray[np.int64], occurrences: Sequence[int] = ()) -> None:
+        """One batch. ``occurrences``: how often each index came before in the epoch; without them the pipeline counts,
+        from ``start_epoch`` on."""
+        self._native.open(indices, occurrences)
 
     def open_batches(self) -> int:
         return self._native.open_batches()
@@ -63,7 +73,8 @@ class Pipeline:
 
         Raises:
             SampleError: the batch has a sample that could not be loaded.
-            LoaderError: nothing came in time; or it was stopped; or the pipeline was closed, or is another process's.
+            TimedOut: nothing came in time.
+            LoaderError: it was stopped; or the pipeline was closed, or is another process's.
         """
         end = time.monotonic() + timeout if timeout > 0 else None
         while True:
@@ -78,7 +89,7 @@ class Pipeline:
             if what == "need_pillow":
                 self._start_pillow()
             elif end is not None and time.monotonic() >= end:
-                raise LoaderError(self._timeout_message(timeout))
+                raise TimedOut(self._timeout_message(timeout))
 
     def take_errors(self) -> list[tuple[int, str, str, int | None]]:
         return self._native.take_errors()

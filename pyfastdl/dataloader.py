@@ -11,6 +11,7 @@ from torch.utils.data import Dataset, IterableDataset, IterDataPipe, MapDataPipe
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from pyfastdl import _core
+from pyfastdl.lowering import Lowering
 from pyfastdl.workers.device import mover
 from pyfastdl.workers.report import Report
 from pyfastdl.workers.resume import Progress, between_epochs, check
@@ -26,6 +27,7 @@ WorkerMode = Literal["auto", "native", "thread", "process"]
 
 _MODES = ("auto", "native", "thread", "process")
 _ENVIRONMENT = "PYFASTDL_WORKER_MODE"
+_NATIVE_AHEAD = 4
 
 
 class AutoWorkers(int):
@@ -45,12 +47,21 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         num_workers: also ``"auto"``: threads, many while the dataset waits for disks or networks, not more than the
             process has CPUs while it computes (:meth:`explain` says what was chosen). The dataset's ``__getitem__`` is
             then called by several threads at a time.
-        worker_mode: ``"thread"`` or ``"process"`` for what the workers are. ``"auto"`` is processes, as torch has
-            them, unless the dataset has an attribute ``thread_safe`` that is True, or ``num_workers="auto"`` asks for
-            threads. None is what the environment variable PYFASTDL_WORKER_MODE says, else "auto". Without workers
-            (``num_workers=0``) samples are loaded where the batch is asked for, in each mode.
+        worker_mode: ``"thread"`` or ``"process"`` for what the workers are. ``"auto"`` loads natively what the core can
+            (see below); for all else it is processes, as torch has them, unless the dataset has an attribute
+            ``thread_safe`` that is True, or ``num_workers="auto"`` asks for threads. ``"native"`` refuses a dataset
+            that the core can't load, and has threads for what is left to Python. None is what the environment variable
+            PYFASTDL_WORKER_MODE says (where "native" is "auto": it is meant for all loaders of a program), else
+            "auto". Without workers (``num_workers=0``) samples are loaded where the batch is asked for, in each mode.
         device: where the batches' tensors go ("cuda", "cuda:1", a torch.device); None leaves them where they are.
         on_error: "raise": a sample's exception is raised in the training loop.
+
+    What is loaded natively: torchvision's ImageFolder and DatasetFolder with their own loader, and
+    :class:`pyfastdl.ImageFolder`, also within Subset and ConcatDataset. Of the transform (torchvision's v1 or v2) as
+    many as the core does to the bit are done there, from the first on; the rest runs in Python, in workers. Where
+    nothing is left to Python, there are no workers, but ``num_workers`` native threads (with 0 and "auto": as many as
+    the process has CPUs). Random transforms have torchvision's distribution, but draw other numbers than torch's
+    generators give. :meth:`explain` says what is done where, and why.
 
     With threads, a batch of tensors, arrays and numbers that look alike is written straight into the memory that the
     batch's tensors have; samples are what threads share out (with a ``collate_fn`` of your own, or ``__getitems__``,
@@ -114,6 +125,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._progress: Progress | None = None  # of the epoch that was started last
         self._resumed: dict[str, Any] | None = None
         self._idle_blocks: list[Any] = []  # at most one ring, of an epoch that is over
+        self._idle_pipelines: list[Any] = []  # at most one, of an epoch that is over
+        self._lowering = Lowering(self.worker_mode)
         self._iterator_pid = 0
         super().__init__(
             dataset,
@@ -136,15 +149,24 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         )
         self.in_order = in_order
         self._auto_width: Width | None = None
+        if self.worker_mode == "native":
+            self._lowering.of(self)  # for what it refuses
 
     def explain(self) -> str:
         """What the workers are and why, how many there are, and which way the batches went so far."""
-        return "\n".join([self._explain_workers(), *self._report.lines()])
+        lowered = self._lowering.of(self)
+        workers = [] if lowered.whole is not None else [self._explain_workers()]
+        return "\n".join([*lowered.lines(self), *workers, *self._report.lines()])
 
     def __iter__(self) -> Any:
         kept: Any = self._iterator
-        if kept is not None and (self._iterator_pid != os.getpid() or kept.broken()):
-            # The parent's workers aren't this process's; and ones that died or hang are of no use.
+        if kept is not None and (
+            self._iterator_pid != os.getpid()
+            or kept.broken()
+            or kept.native != (self._lowering.of(self).whole is not None)
+        ):
+            # The parent's workers aren't this process's; ones that died or hang are of no use; and the dataset may have
+            # become another kind meanwhile.
             self._iterator = None
         self._iterator_pid = os.getpid()
         resumed, self._resumed = self._resumed, None
@@ -180,16 +202,28 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return int(self.num_workers) if self._dataset_kind == _DatasetKind.Iterable else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_idle_blocks": [], "_progress": None}  # memory of this process
+        # Without the memory and the threads of this process.
+        return {
+            **self.__dict__,
+            "_idle_blocks": [],
+            "_idle_pipelines": [],
+            "_progress": None,
+            "_lowering": Lowering(self.worker_mode),
+        }
 
     def check_worker_number_rationality(self) -> None:
         """torch's warning of more worker processes than CPUs. Threads may be more: those that wait use none."""
-        if not self._threads:
+        if not self._threads and self._lowering.of(self).whole is None:
             super().check_worker_number_rationality()
 
     # -- for the iterators
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
+        lowered = self._lowering.of(self)
+        if lowered.whole is not None:
+            from pyfastdl.workers.native_iterator import NativeIterator
+
+            return NativeIterator(self)
         if self.num_workers == 0:
             from pyfastdl.workers.single_iterator import SingleIterator
 
@@ -200,6 +234,15 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             return ThreadIterator(self)
         self.check_worker_number_rationality()
         return self._process_iterator()
+
+    def _loaded_dataset(self) -> Any:
+        """What workers load from: the dataset, or what stands in for it."""
+        stand_in = self._lowering.of(self).stand_in
+        return self.dataset if stand_in is None else stand_in
+
+    def _decode_threads(self) -> int:
+        """How many threads decode where the core makes the batches."""
+        return _core.granted_cpus() if self._auto or self.num_workers == 0 else int(self.num_workers)
 
     def _process_iterator(self) -> ProcessIterator:
         from pyfastdl.workers.process_iterator import ProcessIterator
@@ -218,12 +261,14 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             self._auto_width = Width(_core.granted_cpus())
         return self._auto_width
 
-    def _batches_ahead(self, width: Width) -> int:
-        """How many batches threads work on at a time."""
+    def _batches_ahead(self, width: Width | None) -> int:
+        """How many batches are worked on at a time: by threads as wide, or natively."""
+        if width is None and (self._auto or self.num_workers == 0):
+            return _NATIVE_AHEAD  # torch's number, so many a worker, says nothing
         assert self.prefetch_factor is not None
         if self.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0")
-        if not self._auto or self.batch_sampler is None:
+        if width is None or not self._auto or self.batch_sampler is None:
             return self.prefetch_factor * self.num_workers
         size = getattr(self.batch_sampler, "batch_size", None)
         size = size if isinstance(size, int) and size > 0 else 1
@@ -251,13 +296,10 @@ def _worker_mode(mode: Any) -> WorkerMode:
     origin = "worker_mode"
     if mode is None:
         mode, origin = os.environ.get(_ENVIRONMENT) or "auto", f"the environment variable {_ENVIRONMENT}"
+        if mode == "native":
+            return "auto"
     if mode not in _MODES:
         raise ValueError(f"{origin} must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
-    if mode == "native":
-        raise ValueError(
-            f'{origin} is "native", but Python datasets run in workers so far: use "thread", "process" or "auto" '
-            "(pyfastdl.NativeLoader loads folders of images natively)"
-        )
     return mode  # type: ignore[no-any-return]
 
 
@@ -272,7 +314,7 @@ def _auto_workers(dataset: Any, mode: WorkerMode) -> AutoWorkers:
 def _wants_threads(dataset: Any, mode: WorkerMode, num_workers: int, auto: bool) -> bool:
     if num_workers == 0 or mode == "process":
         return False
-    wanted = mode == "thread" or auto or _is_thread_safe(dataset)
+    wanted = mode in ("thread", "native") or auto or _is_thread_safe(dataset)
     if wanted and isinstance(dataset, (IterDataPipe, MapDataPipe)):
         raise ValueError(
             "a DataPipe can't run in threads, since sharding changes it for one worker at a time: "

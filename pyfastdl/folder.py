@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import operator
 import os
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset, get_worker_info
+from torch.utils.data import Dataset
 
-from pyfastdl import _core
-from pyfastdl._pipeline import Pipeline
+from pyfastdl.batch_decoder import BatchDecoder
 from pyfastdl.decoding import DecodeOptions
-from pyfastdl.images import decode_image
 from pyfastdl.sources import open_source
 from pyfastdl.transforms.compose import Views, as_transform, views_of
 
@@ -87,10 +84,9 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         self.class_to_idx = self._source.class_to_idx
         self.samples = self._source.samples
         self.targets = self._source.targets
-        self._plans = [view.plan() for view in views_of(self.transform)]
         self._labels = np.asarray(self._source.target_array)
-        self._targets = _core.Targets(self._labels)
-        self._decoder = _BatchDecoder()
+        plans = [view.plan() for view in views_of(self.transform)]
+        self._decoder = BatchDecoder(self._source.paths, plans, self.decoding)
 
     def __len__(self) -> int:
         return len(self._source.paths)
@@ -109,12 +105,12 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         if array.size == 0:
             return []
         seed = int(torch.empty((), dtype=torch.int64).random_().item())
-        sizes = [plan.static_output_size() for plan in self._plans]
-        if None in sizes:
-            return [self._alone(int(index), seed, i) for i, index in enumerate(array)]
-        views, targets = self._decoder.load(self, sizes, seed, array)
-        samples = zip(*(images.unbind(0) for images in views), strict=True)
-        return [(self._packed(sample), target) for sample, target in zip(samples, targets.tolist(), strict=True)]
+        if self._decoder.sizes is None:
+            samples = [tuple(self._decoder.one(int(index), seed, 0, i)) for i, index in enumerate(array)]
+        else:
+            samples = list(zip(*(images.unbind(0) for images in self._decoder.batch(array, seed, 0)), strict=True))
+        targets = self._labels[array].tolist()
+        return [(self._packed(sample), target) for sample, target in zip(samples, targets, strict=True)]
 
     def _checked(self, index: int) -> int:
         i = operator.index(index)
@@ -124,17 +120,6 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
 
     def _packed(self, views: tuple[torch.Tensor, ...]) -> _Images:
         return views if isinstance(self.transform, Views) else views[0]
-
-    def _alone(self, index: int, seed: int, occurrence: int) -> tuple[_Images, int]:
-        """One image whose size depends on the file."""
-        path = self._source.paths[index]
-        # At full size: what "fast" may leave out is known by the plan only, which gets the whole image here.
-        rgb = decode_image(path, apply_exif_orientation=self.decoding.apply_exif_orientation)
-        views = tuple(
-            _tensor(plan.apply(rgb, seed & 0xFFFFFFFFFFFFFFFF, 0, index, occurrence, view))
-            for view, plan in enumerate(self._plans)
-        )
-        return self._packed(views), int(self._labels[index])
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -148,61 +133,3 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         self.root, self.transform, self._source = state["root"], state["transform"], state["source"]
         self.decoding = state["decoding"]
         self._start()
-
-
-class _BatchDecoder:
-    """A pipeline of one open batch, made in the process that first needs it; its calls take turns."""
-
-    def __init__(self) -> None:
-        self._enter_process()
-
-    def _enter_process(self) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._pipeline: Pipeline | None = None
-
-    def load(
-        self,
-        dataset: ImageFolder,
-        sizes: list[tuple[int, int] | None],
-        seed: int,
-        indices: np.ndarray[Any, np.dtype[np.int64]],
-    ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The images of each view, and the targets."""
-        if self._pid != os.getpid():
-            self._enter_process()  # a forked worker has neither the threads nor, perhaps, a lock that is free
-        with self._lock:
-            if self._pipeline is None or self._pipeline.batch_size < len(indices):
-                if self._pipeline is not None:
-                    self._pipeline.close()
-                self._pipeline = Pipeline(
-                    paths=dataset._source.paths,
-                    views=list(zip(dataset._plans, sizes, strict=True)),
-                    targets=dataset._targets,
-                    batch_size=len(indices),
-                    prefetch=1,
-                    decode_threads=_threads(),
-                    read_threads=8,
-                    return_index=False,
-                    on_error="raise",
-                    **dataset.decoding.config(),
-                )
-            self._pipeline.start_epoch(seed, 0)
-            self._pipeline.open(indices)
-            capsules = self._pipeline.next(0)
-        assert capsules is not None
-        *views, targets = (torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules)
-        return views, targets
-
-
-def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
-    """A native array; bfloat16 comes as its bits."""
-    if array.dtype == np.uint16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
-
-
-def _threads() -> int:
-    """The CPUs that this process may use; its share of them in a worker process of a torch DataLoader."""
-    info = get_worker_info()
-    return max(1, _core.granted_cpus() // (info.num_workers if info is not None else 1))

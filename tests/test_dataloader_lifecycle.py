@@ -199,7 +199,7 @@ def test_ctrl_c_at_every_line_of_a_start(mode, monkeypatch):
     loader = pyfastdl.DataLoader(Squares(8), batch_size=4, num_workers=1, worker_mode=mode)
     wanted = list(DataLoader(Squares(8), batch_size=4))
     assert_same(list(loader), wanted)
-    before, where = footprint(), f"{mode}_iterator.py"
+    before, where = footprint(), f"{'thread' if mode == 'thread' else 'process'}_iterator.py"
     lines = moment = 0
 
     def trace(frame, event, argument):
@@ -233,7 +233,7 @@ def test_ctrl_c_at_every_line_of_a_start(mode, monkeypatch):
     assert_same(list(loader), wanted)
 
 
-@pytest.mark.skipif("process" not in MODES, reason="of processes")
+@pytest.mark.skipif(MODES == ["thread"], reason="of processes")
 def test_workers_end_with_their_parent(run_python):
     code = (
         PREPARE
@@ -258,7 +258,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert until(lambda: all(map(gone, pids)))
 
 
-@pytest.mark.skipif("process" not in MODES, reason="of processes")
+@pytest.mark.skipif(MODES == ["thread"], reason="of processes")
 @pytest.mark.parametrize("context", ["spawn", "forkserver"])
 def test_other_ways_to_start_processes(context):
     loader = pyfastdl.DataLoader(

@@ -250,10 +250,11 @@ void bind_pipeline(py::module_& m) {
       .def("wants_batch",
            [](PipelineHandle& self) { return without_gil([&] { return self.pipeline().wants_batch(); }); })
       .def("open",
-           [](PipelineHandle& self, const Indices& indices) {
+           [](PipelineHandle& self, const Indices& indices, const std::vector<std::uint32_t>& occurrences) {
              const std::span span(indices.data(), static_cast<std::size_t>(indices.size()));
-             without_gil([&] { self.pipeline().open(span); });
-           })
+             without_gil([&] { self.pipeline().open(span, occurrences); });
+           },
+           py::arg("indices"), py::arg("occurrences") = std::vector<std::uint32_t>{})
       .def("next", &PipelineHandle::next, py::arg("timeout"))
       .def("open_batches",
            [](PipelineHandle& self) { return without_gil([&] { return self.pipeline().open_batches(); }); })

@@ -118,7 +118,7 @@ bool Pipeline::wants_batch() {
   return open_.size() < config().prefetch && core_->ring()->can_open();
 }
 
-void Pipeline::open(std::span<const std::int64_t> indices) {
+void Pipeline::open(std::span<const std::int64_t> indices, std::span<const std::uint32_t> occurrences) {
   require_own_process();
   MutexLock lock(mutex_);
   require_running();
@@ -136,8 +136,15 @@ void Pipeline::open(std::span<const std::int64_t> indices) {
                                               " samples (0 to " + std::to_string(samples - 1) + ")");
     }
   }
-  occurrences_.clear();
-  for (const std::int64_t index : indices) occurrences_.push_back(occurrence_of(index));
+  if (occurrences.empty()) {
+    occurrences_.clear();
+    for (const std::int64_t index : indices) occurrences_.push_back(occurrence_of(index));
+  } else if (occurrences.size() == indices.size()) {
+    occurrences_.assign(occurrences.begin(), occurrences.end());
+  } else {
+    throw Error(Errc::invalid_argument, "there are " + std::to_string(occurrences.size()) + " occurrences for " +
+                                            std::to_string(indices.size()) + " indices: give one an index, or none");
+  }
   open_.push_back(core_->ring()->open(indices, occurrences_, {seed_, epoch_}));
   core_->queues().announce();
 }

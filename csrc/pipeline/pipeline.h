@@ -64,7 +64,10 @@ class Pipeline {
 
   // Opens a batch. REQUIRES: wants_batch(). Throws Error: invalid_argument for indices that are not in the dataset, or
   // too many of them.
-  void open(std::span<const std::int64_t> indices);
+  //
+  // occurrences: how often each index came before in the epoch, where the caller counts; empty: counted here, from
+  // start_epoch() on.
+  void open(std::span<const std::int64_t> indices, std::span<const std::uint32_t> occurrences = {});
 
   // The oldest open batch. Under ErrorPolicy::raise (or when no replacement was found) throws SampleFailureError for
   // a batch with a failure; the next call goes on with the batch after it.

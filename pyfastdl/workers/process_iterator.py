@@ -17,7 +17,8 @@ from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.packing import PackingCollate
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.shared_blocks import Received, RingRequest, SharedBlocks
-from pyfastdl.workers.thread_works import has_getitems
+from pyfastdl.workers.thread_works import tracks_samples
+from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
@@ -71,7 +72,7 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
     def _tracking(self) -> int:
         if self._dataset_kind != _DatasetKind.Map:
             return 0
-        return (0 if has_getitems(self._dataset) else 1) if self._auto_collation else 2
+        return int(tracks_samples(self._dataset)) if self._auto_collation else 2
 
     def _next_index(self) -> Any:
         index = super()._next_index()
@@ -196,11 +197,11 @@ def _taken(idle: list[Any], ahead: int) -> SharedBlocks | None:
     return blocks
 
 
-class _View:
-    """The loader, as torch's iterator sees it: with our collate_fn, and a context that starts our workers."""
+class _View(LoaderView):
+    """With our collate_fn, and a context that starts our workers."""
 
     def __init__(self, loader: DataLoader[Any], iterator: ProcessIterator, blocked: set[Any]) -> None:
-        self._loader = loader
+        super().__init__(loader)
         context = loader.multiprocessing_context or torch.multiprocessing
         self.multiprocessing_context = _Context(context, iterator, blocked)
         self.collate_fn = loader.collate_fn
@@ -214,9 +215,6 @@ class _View:
                 ring=iterator._blocks.name,
                 capacity=size if isinstance(size, int) else None,
             )
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
 
 
 class _Context:

@@ -12,6 +12,7 @@ class Report:
     """Counted in all iterators of a loader.
 
     Attributes:
+        native: batches that the core decoded into their memory.
         written: batches that were written sample by sample into a block of the ring.
         packed: batches that a worker process made, and then copied into a block.
         collated: batches that default_collate made of samples that look unlike the first one, or hold other things.
@@ -19,6 +20,7 @@ class Report:
         copied: batches that were handed over as copies, since the training loop keeps others.
     """
 
+    native: int = 0
     written: int = 0
     packed: int = 0
     collated: int = 0
@@ -27,6 +29,7 @@ class Report:
 
     def lines(self) -> list[str]:
         words = {
+            "native": "decoded natively into their memory",
             "written": "written straight into their memory",
             "packed": "copied into shared memory by a worker",
             "collated": "made by default_collate",

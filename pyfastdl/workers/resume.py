@@ -102,6 +102,7 @@ def _generators(loader: DataLoader[Any]) -> list[torch.Generator]:
 class Resumable(_BaseDataLoaderIter):
     """An iterator that counts, and can start in mid-epoch. It goes in front of the iterator's own class."""
 
+    native = False  # whether it hands out the core's batches
     _progress: Progress
     _occurrences: Occurrences
     _drawn_seed: int

@@ -8,6 +8,8 @@ from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from pyfastdl.workers.context import Batch, Occurrences, context
 from pyfastdl.workers.resume import Resumable
+from pyfastdl.workers.thread_works import tracks_samples
+from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
@@ -18,10 +20,10 @@ __all__ = ["SingleIterator"]
 class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._follow(loader)
-        super().__init__(loader)
+        super().__init__(LoaderView(loader))
         self._move = loader._mover()
         self._occurrences = Occurrences(self._index_sampler)
-        self._tracks = self._dataset_kind == 0 and not getattr(self._dataset, "__getitems__", None)
+        self._tracks = self._dataset_kind == 0 and tracks_samples(self._dataset)
 
         collate = self._dataset_fetcher.collate_fn
 

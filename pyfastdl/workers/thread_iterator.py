@@ -21,6 +21,7 @@ from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole, has_getitems
 from pyfastdl.workers.threads import Job, ThreadPool, Work
+from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
@@ -41,7 +42,8 @@ class ThreadIterator(Resumable):
         self._pid = os.getpid()
         self._timed_out = False
         self._follow(loader)
-        super().__init__(loader)
+        view: Any = LoaderView(loader)
+        super().__init__(view)
         self._taking = threading.Lock()  # threads of the user's may share an iterator
         self._iterable = self._dataset_kind == _DatasetKind.Iterable
         self._width = loader._width()

@@ -9,12 +9,13 @@ import torch
 from torch.utils.data._utils import fetch
 from torch.utils.data._utils import pin_memory as torch_pinning
 
+from pyfastdl.lowering.lowered import LoweredDataset
 from pyfastdl.workers.blocks import ThreadBlocks
 from pyfastdl.workers.collating import plain_collate
 from pyfastdl.workers.context import Batch, context
 from pyfastdl.workers.threads import Job, Work
 
-__all__ = ["EXHAUSTED", "Iterables", "Pinning", "Samples", "Whole", "has_getitems"]
+__all__ = ["EXHAUSTED", "Iterables", "Pinning", "Samples", "Whole", "has_getitems", "tracks_samples"]
 
 
 class _Exhausted:
@@ -91,7 +92,7 @@ class Whole(_Common):
         fetcher = fetch._MapDatasetFetcher(self.dataset, self.auto_collation, _identity, False)
         index = job.index
         job.loading[worker] = index
-        if self.auto_collation and type(index) is list and not has_getitems(self.dataset):
+        if self.auto_collation and type(index) is list and tracks_samples(self.dataset):
             index = Batch(index, job.occurrences)
         elif not self.auto_collation:
             context.index = index
@@ -139,6 +140,12 @@ def has_getitems(dataset: Any) -> bool:
     while type(dataset) is torch.utils.data.Subset:
         dataset = dataset.dataset
     return bool(getattr(dataset, "__getitems__", None))
+
+
+def tracks_samples(dataset: Any) -> bool:
+    """Whether each sample of a batch can be known as it is loaded: the fetcher asks for one after the other, or the
+    dataset says so itself."""
+    return isinstance(dataset, LoweredDataset) or not has_getitems(dataset)
 
 
 def _identity(data: Any) -> Any:

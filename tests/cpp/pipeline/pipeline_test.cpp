@@ -64,6 +64,17 @@ TEST(Pipeline, RepeatsOfAnIndexAreCounted) {
   EXPECT_EQ(pipeline.core()->ring()->occurrence(pipeline.core()->ring()->slot_of(2), 0), 0u);
 }
 
+TEST(Pipeline, RepeatsAreTheCallersWhereItCounts) {
+  const Dataset dataset(3);
+  Pipeline pipeline(dataset.config(2, 2));
+  pipeline.start_epoch(0, 0);
+  pipeline.open(std::vector<std::int64_t>{1, 1}, std::vector<std::uint32_t>{7, 3});
+  const std::uint32_t slot = pipeline.core()->ring()->slot_of(0);
+  EXPECT_EQ(pipeline.core()->ring()->occurrence(slot, 0), 7u);
+  EXPECT_EQ(pipeline.core()->ring()->occurrence(slot, 1), 3u);
+  EXPECT_THROW(pipeline.open(std::vector<std::int64_t>{1, 1}, std::vector<std::uint32_t>{0}), Error);
+}
+
 TEST(Pipeline, SmallestOfEverythingGoesOn) {
   const Dataset dataset(1);
   Pipeline pipeline(dataset.config(1, 1, 1));

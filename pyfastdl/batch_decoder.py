@@ -1,0 +1,120 @@
+"""BatchDecoder: samples of a list of files, on native threads, in whichever process and thread asks for them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.utils.data import get_worker_info
+
+from pyfastdl import _core
+from pyfastdl._pipeline import Pipeline
+from pyfastdl.decoding import DecodeOptions
+from pyfastdl.images import decode_image
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pyfastdl._core import PathTable, Plan
+
+__all__ = ["BatchDecoder"]
+
+_READ_THREADS = 8
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+
+
+class BatchDecoder:
+    """Loads the images of a batch at once, or one alone; the random numbers are those that a loader's sample of the
+    same seed, epoch, index and occurrence has.
+
+    Its threads are started in the process that first needs them, also in a forked one, and calls take turns.
+
+    Args:
+        paths: all files.
+        plans: one a view.
+        decoding: the options of decoding.
+    """
+
+    def __init__(self, paths: PathTable, plans: Sequence[Plan], decoding: DecodeOptions) -> None:
+        self._paths = paths
+        self._plans = list(plans)
+        self._decoding = decoding
+        self._enter_process()
+
+    def _enter_process(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._pipeline: Pipeline | None = None
+
+    @property
+    def sizes(self) -> list[tuple[int, int]] | None:
+        """(height, width) of each view in pixels; None where they depend on the file, so that there's no batch."""
+        sizes = [plan.static_output_size() for plan in self._plans]
+        return None if None in sizes else [size for size in sizes if size is not None]
+
+    def batch(
+        self, indices: npt.NDArray[np.int64], seed: int, epoch: int, occurrences: Sequence[int] = ()
+    ) -> list[torch.Tensor]:
+        """The images of each view, (B, 3, H, W). REQUIRES: :attr:`sizes` isn't None; at least one index.
+
+        Raises:
+            SampleError: one of them can't be loaded.
+        """
+        sizes = self.sizes
+        assert sizes is not None
+        if self._pid != os.getpid():
+            self._enter_process()  # a forked worker has neither the threads nor, perhaps, a lock that is free
+        with self._lock:
+            if self._pipeline is None or self._pipeline.batch_size < len(indices):
+                if self._pipeline is not None:
+                    self._pipeline.close()
+                self._pipeline = self._start(sizes, len(indices))
+            self._pipeline.start_epoch(seed, epoch)
+            self._pipeline.open(indices, occurrences)
+            capsules = self._pipeline.next(0)
+        assert capsules is not None
+        return [torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules]
+
+    def one(self, index: int, seed: int, epoch: int, occurrence: int = 0) -> list[torch.Tensor]:
+        """The image in each view, (3, H, W), of whatever size.
+
+        Raises:
+            SampleError, OSError: it can't be loaded.
+        """
+        # At full size: what "fast" may leave out is known by the plan only, which gets the whole image here.
+        rgb = decode_image(self._paths[index], apply_exif_orientation=self._decoding.apply_exif_orientation)
+        return [
+            _tensor(plan.apply(rgb, seed & _MASK64, epoch, index, occurrence, view))
+            for view, plan in enumerate(self._plans)
+        ]
+
+    def _start(self, sizes: list[tuple[int, int]], batch_size: int) -> Pipeline:
+        return Pipeline(
+            paths=self._paths,
+            views=list(zip(self._plans, sizes, strict=True)),
+            targets=None,
+            batch_size=batch_size,
+            prefetch=1,
+            decode_threads=_threads(),
+            read_threads=_READ_THREADS,
+            return_index=False,
+            on_error="raise",
+            **self._decoding.config(),
+        )
+
+
+def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
+    """A native array; bfloat16 comes as its bits."""
+    if array.dtype == np.uint16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _threads() -> int:
+    """The CPUs that this process may use; its share of them in a worker process of a torch DataLoader."""
+    info = get_worker_info()
+    return max(1, _core.granted_cpus() // (info.num_workers if info is not None else 1))

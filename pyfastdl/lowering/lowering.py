@@ -1,0 +1,149 @@
+"""Lowering: what a DataLoader loads natively, as its dataset is now."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyfastdl.lowering.datasets import Files, NotLowered, files_of
+from pyfastdl.lowering.lowered import LoweredDataset
+from pyfastdl.workers.collating import is_default, learns_schemas
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pyfastdl.dataloader import DataLoader
+
+__all__ = ["Lowered", "Lowering"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lowered:
+    """
+    Attributes:
+        stand_in: what workers load from in place of the user's dataset; None: from that one.
+        targets: of all samples, where the core can make whole batches; None where it can't.
+        reason: why nothing is lowered, or why batches are put together in workers.
+    """
+
+    stand_in: LoweredDataset | None
+    targets: npt.NDArray[Any] | None = None
+    reason: str = ""
+
+    @property
+    def whole(self) -> tuple[LoweredDataset, npt.NDArray[Any]] | None:
+        """What the core makes whole batches of, without workers."""
+        return None if self.stand_in is None or self.targets is None else (self.stand_in, self.targets)
+
+    def lines(self, loader: DataLoader[Any]) -> list[str]:
+        """For explain()."""
+        if self.stand_in is None:
+            return [f"not loaded natively: {self.reason}"] if self.reason else []
+        files = self.stand_in.files
+        lines = [f"{files.kind} of {len(self.stand_in):,} files, read and decoded natively"]
+        for step in files.transform.steps:
+            words = "Python: " + step.reason if step.native is None else "native"
+            lines.append(f"  {_short(step.transform)}: {words}")
+        if files.target_transform is not None:
+            lines.append(f"  {_short(files.target_transform)}, of targets: Python")
+        if any(_is_random(one) for step in files.transform.steps for one in step.native or ()):
+            lines.append(
+                "native random transforms have torchvision's distribution, but numbers of their own: a function of the "
+                "epoch's seed, the epoch and the sample, whatever the number of threads"
+            )
+        if self.targets is None:
+            lines.append(f"batches are put together by workers: {self.reason}")
+        else:
+            lines.append(
+                f"whole batches by {loader._decode_threads()} native threads, without workers"
+                + (" (worker_init_fn isn't called)" if loader.worker_init_fn is not None else "")
+            )
+        return lines
+
+
+class Lowering:
+    """Looks at a loader's dataset each time it is asked, since transforms and lists may be changed between epochs;
+    what hasn't changed is lowered once.
+
+    Args:
+        mode: the loader's ``worker_mode``.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self._files: Files | None = None
+        self._samples: Any = None  # a list of its own, of the same objects
+        self._stand_in: LoweredDataset | None = None
+        self._targets: npt.NDArray[Any] | str = ""
+
+    def of(self, loader: DataLoader[Any]) -> Lowered:
+        """
+        Raises:
+            ValueError: ``worker_mode="native"``, and nothing of the dataset is native.
+        """
+        if self._mode not in ("auto", "native"):
+            return Lowered(None)
+        try:
+            stand_in = self._lower(loader.dataset)
+        except NotLowered as error:
+            if self._mode == "native":
+                raise ValueError(
+                    f'worker_mode is "native", but this dataset can\'t be loaded natively: {error}; use "auto", '
+                    '"thread" or "process"'
+                ) from None
+            return Lowered(None, None, str(error))
+        reason = stand_in.whole_batches() or _collation(loader) or self._targets_reason()
+        return Lowered(stand_in, None if reason else np.asarray(self._targets), reason)
+
+    def _targets_reason(self) -> str:
+        return self._targets if isinstance(self._targets, str) else ""
+
+    def _lower(self, dataset: Any) -> LoweredDataset:
+        files = files_of(dataset)
+        known = self._files and dataclasses.replace(self._files, samples=self._samples)
+        if self._stand_in is None or known is None or not known.same_as(files):
+            self._stand_in = LoweredDataset(dataset, files)
+            self._targets = self._stand_in.batch_targets()
+            _warn_of_odd_files(dataset, files)
+        self._files = files
+        # Copied, since the user's list may be changed in place. (The items are tuples, which can't be.)
+        self._samples = list(files.samples) if isinstance(files.samples, list) else files.samples
+        return self._stand_in
+
+
+def _collation(loader: DataLoader[Any]) -> str:
+    if loader.batch_sampler is None:
+        return "batch_size=None asks for single samples"
+    if not is_default(loader.collate_fn):
+        return "the collate_fn runs in Python"
+    return "" if learns_schemas() else "default_collate was changed"
+
+
+def _is_random(transform: Any) -> bool:
+    return type(transform).__name__.startswith(("Random", "Rand", "Trivial", "ColorJitter"))
+
+
+def _short(transform: Any) -> str:
+    words = re.sub(r"\s+", " ", repr(transform))
+    return words if len(words) <= 120 else f"{type(transform).__qualname__}(…)"
+
+
+# What torchvision lists too, and nobody means: see NativeLoader, which leaves them out.
+_ODD = re.compile(r"/(\.[^/]+|__MACOSX)(/|$)")
+
+
+def _warn_of_odd_files(dataset: Any, files: Files) -> None:
+    root = os.fspath(getattr(dataset, "root", ""))
+    odd = [path for path, _ in files.samples if "/." in path or "/__MACOSX" in path] if root else []
+    odd = [path for path in odd if _ODD.search(path.removeprefix(root))]
+    if odd:
+        warnings.warn(
+            f"{len(odd)} of the dataset's files lie in hidden folders or have hidden names, as {odd[0]!r}: "
+            "torchvision lists such files too; delete them if they aren't meant",
+            stacklevel=7,  # who made the loader
+        )
