@@ -68,7 +68,7 @@ test-cpp: $(VENV)/.build
 	"$(BIN)/ctest" --preset release
 
 test-python: $(VENV)/.group-test $(VENV)/.package
-	"$(BIN)/pytest" $(ARGS)
+	"$(BIN)/pytest" -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 asan: $(VENV)/.build
 	$(CONFIGURE) asan
