@@ -18,6 +18,7 @@ END = "<!-- {kind}: end -->"
 
 TITLES = {
     "ours": "**pyfastdl.NativeLoader**",
+    "dropin": "pyfastdl.DataLoader, torchvision's ImageFolder",
     "stock_pil": "DataLoader, torchvision on PIL",
     "stock_tvio": "DataLoader, torchvision.io + v2",
     "dali": "DALI, CPU pipeline",

@@ -9,6 +9,7 @@ and CPU seconds (workers included) a batch; ratios are against the stock loader 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import statistics
 import time
@@ -17,7 +18,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import torch
+from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 import pyfastdl
@@ -46,6 +49,38 @@ class Waiting(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         time.sleep(0.02)
         return torch.rand(3, 224, 224)
+
+
+class Decoding(Dataset[Any]):
+    """A photograph's size of JPEG, decoded and resized by Pillow: most of it without the interpreter's lock."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8))
+        file = io.BytesIO()
+        coarse.resize((500, 375), Image.Resampling.BICUBIC).save(file, "jpeg", quality=95)
+        self.bytes = file.getvalue()
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __getitem__(self, index: int) -> Any:
+        with Image.open(io.BytesIO(self.bytes)) as image:
+            pixels = np.array(image.convert("RGB").resize((224, 224), Image.Resampling.BILINEAR))
+        return torch.from_numpy(pixels).permute(2, 0, 1), index
+
+
+class Counting(Dataset[Any]):
+    """Python all the time, with the interpreter's lock."""
+
+    def __len__(self) -> int:
+        return 400
+
+    def __getitem__(self, index: int) -> Any:
+        total = 0
+        for number in range(60_000):
+            total += number ^ index
+        return torch.full((3, 32, 32), float(total % 255)), index
 
 
 def cpu_seconds() -> float:
@@ -91,6 +126,22 @@ def ready(turns: int, batches: float) -> None:
             print(f"ready {shape}, batch {size}, {mode}: {wall:.1f}x batches/s, {cpu:.1f}x batches/CPU-second")
 
 
+def working(turns: int) -> None:
+    """With as many workers: whole epochs, starting them included."""
+    for dataset, modes in ((Decoding(), ("thread", "process")), (Counting(), ("process",))):
+        for mode in modes:
+            seen = []
+            for _ in range(turns):
+                before = cpu_seconds()
+                stock, _ = epoch(DataLoader(dataset, batch_size=32, num_workers=2))
+                between = cpu_seconds()
+                ours, _ = epoch(pyfastdl.DataLoader(dataset, batch_size=32, num_workers=2, worker_mode=mode))
+                seen.append((stock / ours, (between - before) / (cpu_seconds() - between)))
+            wall, cpu = (statistics.median(values) for values in zip(*seen, strict=True))
+            name = type(dataset).__name__.lower()
+            print(f"{name}, {mode}: {wall:.2f}x samples/s, {cpu:.2f}x samples/CPU-second")
+
+
 def waiting(turns: int) -> None:
     for _ in range(turns):
         stock, stock_first = epoch(DataLoader(Waiting(), batch_size=16, num_workers=4))
@@ -114,6 +165,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", message="This DataLoader will create")
     ready(arguments.turns, arguments.batches)
+    working(arguments.turns)
     waiting(arguments.turns)
 
 

@@ -264,7 +264,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     def _batches_ahead(self, width: Width | None) -> int:
         """How many batches are worked on at a time: by threads as wide, or natively."""
         if width is None and (self._auto or self.num_workers == 0):
-            return _NATIVE_AHEAD  # torch's number, so many a worker, says nothing
+            return self._native_batches()  # torch's number, so many a worker, says nothing
         assert self.prefetch_factor is not None
         if self.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0")
@@ -273,6 +273,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         size = getattr(self.batch_sampler, "batch_size", None)
         size = size if isinstance(size, int) and size > 0 else 1
         return self.prefetch_factor * -(-width.now // size)
+
+    def _native_batches(self) -> int:
+        """How many batches keep all decode threads busy."""
+        size = getattr(self.batch_sampler, "batch_size", None)
+        size = size if isinstance(size, int) and size > 0 else 1
+        return max(_NATIVE_AHEAD, -(-2 * self._decode_threads() // size))
 
     def _mover(self) -> Callable[[Any], Any] | None:
         return mover(self.device)

@@ -23,7 +23,7 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 def test_measures_and_reports(image_folder, tmp_path):
     result = tmp_path / "result.json"
-    contestants = ["ours:1", "stock_pil:0", "stock_tvio:1", "dali:1"]
+    contestants = ["ours:1", "dropin:1", "stock_pil:0", "stock_tvio:1", "dali:1"]
     # An interpreter without site packages has no rival: dali must be skipped wherever this runs.
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
@@ -35,7 +35,7 @@ def test_measures_and_reports(image_folder, tmp_path):
     assert done.returncode == 0, done.stderr
 
     written = json.loads(result.read_text())
-    assert [run["contestant"] for run in written["runs"]] == ["ours", "stock_pil", "stock_tvio"]
+    assert [run["contestant"] for run in written["runs"]] == ["ours", "dropin", "stock_pil", "stock_tvio"]
     assert written["absent"] == {"dali:1": "not installed here: nvidia.dali"}
     assert written["data"]["files"] == 15
     for figures in written["runs"]:

@@ -76,8 +76,7 @@ class Lowering:
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
-        self._files: Files | None = None
-        self._samples: Any = None  # a list of its own, of the same objects
+        self._known: Files | None = None  # as it was lowered
         self._stand_in: LoweredDataset | None = None
         self._targets: npt.NDArray[Any] | str = ""
 
@@ -105,14 +104,14 @@ class Lowering:
 
     def _lower(self, dataset: Any) -> LoweredDataset:
         files = files_of(dataset)
-        known = self._files and dataclasses.replace(self._files, samples=self._samples)
+        known = self._known
         if self._stand_in is None or known is None or not known.same_as(files):
             self._stand_in = LoweredDataset(dataset, files)
             self._targets = self._stand_in.batch_targets()
+            # With a copy of the list, which its user may change in place. (The items are tuples, which can't be.)
+            copied = list(files.samples) if isinstance(files.samples, list) else files.samples
+            self._known = dataclasses.replace(files, samples=copied)
             _warn_of_odd_files(dataset, files)
-        self._files = files
-        # Copied, since the user's list may be changed in place. (The items are tuples, which can't be.)
-        self._samples = list(files.samples) if isinstance(files.samples, list) else files.samples
         return self._stand_in
 
 

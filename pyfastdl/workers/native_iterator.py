@@ -74,6 +74,8 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         self._eager = self._num_workers > 0
         self._lazy = not self._eager and not _draws_at_once(self._index_sampler)
         self._ahead = 1 if self._lazy else loader._batches_ahead(None)
+        # Indices are asked for as far ahead as torch does it; batches that wait for the training loop cost memory.
+        self._open_at_once = min(self._ahead, loader._native_batches())
         self._pinning = (
             Pinning(self._pin_memory_device, torch.accelerator.current_device_index()) if self._pin_memory else None
         )
@@ -110,10 +112,10 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         kept = self._idle.pop() if self._idle else None
         if kept is None:
             return None
-        lowered, targets, ahead, pipeline = kept
+        lowered, targets, batches, pipeline = kept
         if (
             lowered is self._lowered
-            and ahead == self._ahead
+            and batches == self._open_at_once
             and pipeline.batch_size >= capacity
             and pipeline.usable_here()
         ):
@@ -129,7 +131,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             views=list(zip(lowered.plans, lowered.sizes(), strict=True)),
             targets=self._targets,
             batch_size=capacity,
-            prefetch=self._ahead,
+            prefetch=self._open_at_once,
             decode_threads=self._threads,
             read_threads=_READ_THREADS,
             return_index=False,
@@ -255,7 +257,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             pipeline.close()
         else:
             pipeline.cancel()
-            self._idle.append((self._lowered, self._targets, self._ahead, pipeline))
+            self._idle.append((self._lowered, self._targets, self._open_at_once, pipeline))
 
     def __del__(self) -> None:
         self._give_back()
