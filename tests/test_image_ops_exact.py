@@ -308,7 +308,10 @@ def test_refuses_what_torchvision_refuses(name: str, arguments: Any, keywords: A
     try:
         getattr(TF, name)(Image.fromarray(RGB), *arguments, **keywords)
     except (TypeError, ValueError) as error:
-        theirs = type(error)
+        theirs: Any = type(error)
+    else:
+        assert name == "posterize", "up to Pillow 12.3 it takes any number of bits"
+        theirs = (TypeError, ValueError)
     with pytest.raises(theirs):
         getattr(functional, name)(RGB, *arguments, **keywords)
 

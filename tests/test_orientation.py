@@ -296,10 +296,10 @@ def test_without_a_fixed_size_the_first_image_is_measured_turned(folder):
 @pytest.mark.parametrize("offset", [8, 60, 2**32 - 1])
 @pytest.mark.parametrize("kind", [2, 3, 5, 14, 18])
 def test_values_that_claim_too_much_before_the_tag(kind, count, offset):
-    """One that claims more than the file has is passed over; one that reaches past its end is where Pillow stops."""
+    """Pillow's versions differ in what they then read of the two orientations: the installed one is asked."""
     entries = [(0x010F, kind, count, struct.pack("<L", offset)), short(6), short(3)]
     data = jpeg_exif(ifd(entries))
     expected = turned(data)
     if expected is None:  # it turned the pixels, and failed on writing the other tag anew
         expected = fallback.decode_rgb(data, apply_exif_orientation=True)
-    assert np.array_equal(_core.decode(data, apply_exif_orientation=True), expected)
+    assert np.array_equal(pyfastdl.decode_image(data, apply_exif_orientation=True), expected)

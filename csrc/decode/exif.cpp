@@ -1,7 +1,6 @@
 #include "decode/exif.h"
 
 #include <bit>
-#include <bitset>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
@@ -127,24 +126,26 @@ std::optional<int> exif_orientation(ByteSpan exif) {
   if (at > exif.size() || exif.size() - at < 2) return std::nullopt;
   const unsigned entries = reader.u16(at);
   at += 2;
-  std::bitset<65536> known;
+  std::optional<int> found;
   std::uint64_t outside = 0;  // bytes of values that stand outside their entries, as the entries claim
   for (unsigned i = 0; i < entries && exif.size() - at >= kEntryBytes; ++i, at += kEntryBytes) {
     const unsigned tag = reader.u16(at);
     const unsigned type = reader.u16(at + 2);
     const std::uint64_t size = reader.u32(at + 4) * unit_bytes(type);
-    if (known[tag] || size == 0) continue;
+    if (size == 0) continue;
+    if (found) {
+      if (tag == kOrientationTag) return kAskPillow;
+      continue;
+    }
     std::size_t value = at + 8;
     if (size > 4) {
       outside += size;
-      if (outside > exif.size()) continue;
       value = reader.u32(at + 8);
-      if (value > exif.size() || exif.size() - value < size) break;
+      if (outside > exif.size() || value > exif.size() || exif.size() - value < size) return kAskPillow;
     }
-    if (tag == kOrientationTag) return orientation_at(reader, type, value);
-    known.set(tag);
+    if (tag == kOrientationTag) found = orientation_at(reader, type, value);
   }
-  return std::nullopt;
+  return found;
 }
 
 int xmp_orientation(ByteSpan xmp) {

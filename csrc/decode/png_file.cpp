@@ -249,6 +249,7 @@ std::optional<int> PngFile::orientation() const {
     if (key == "Raw profile type exif" || key == "XML:com.adobe.xmp" || key == "xmp") text_may_count = true;
   }
   const std::optional<int> found = exif_orientation(exif);
+  if (found == kAskPillow) return std::nullopt;
   return found || text_may_count ? found : 1;
 }
 

@@ -36,20 +36,38 @@ TEST(Exif, ABrokenHeaderTurnsNothingAndAsksNobody) {
   EXPECT_EQ(exif_orientation(bytes_of("II*")), 1);
 }
 
+// What Pillow's versions make of these differs.
+TEST(Exif, LeavesToPillowWhatItsVersionsReadInTwoWays) {
+  Bytes twice = block(6);
+  const Bytes entry(twice.begin() + 10, twice.begin() + 22);
+  twice.insert(twice.begin() + 22, entry.begin(), entry.end());
+  twice[8] = 2;
+  EXPECT_EQ(exif_orientation(twice), kAskPillow);
+  EXPECT_EQ(orientation_of(twice, bytes_of("tiff:Orientation=\"8\"")), std::nullopt);
+  twice[10] = 0x0F;  // another tag first, of eight shorts that start at byte 3
+  twice[14] = 8;
+  EXPECT_EQ(exif_orientation(twice), 6);
+  twice[14] = 30;  // more of them than there are bytes
+  EXPECT_EQ(exif_orientation(twice), kAskPillow);
+  twice[14] = 8;
+  twice[18] = 36;  // past the end
+  EXPECT_EQ(exif_orientation(twice), kAskPillow);
+}
+
 // Wherever it is cut and whatever a byte becomes: an answer, and no byte read outside (the address sanitizer looks).
 TEST(Exif, AnyDamageGivesAnAnswer) {
   const Bytes good = block(6);
   for (std::size_t cut = 0; cut <= good.size(); ++cut) {
     const Bytes part(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(cut));
     const auto found = exif_orientation(part);
-    EXPECT_TRUE(!found || (*found >= 1 && *found <= 8));
+    EXPECT_TRUE(!found || (*found >= kAskPillow && *found <= 8));
   }
   for (std::size_t at = 0; at < good.size(); ++at) {
     for (int value = 0; value < 256; ++value) {
       Bytes changed = good;
       changed[at] = static_cast<std::uint8_t>(value);
       const auto found = exif_orientation(changed);
-      EXPECT_TRUE(!found || (*found >= 1 && *found <= 8));
+      EXPECT_TRUE(!found || (*found >= kAskPillow && *found <= 8));
     }
   }
 }
