@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["LoaderError", "SampleError"]
+import dataclasses
+from typing import Any
+
+__all__ = ["FailedSample", "LoaderError", "SampleError"]
 
 
 class LoaderError(RuntimeError):
@@ -39,3 +42,20 @@ class SampleError(RuntimeError):
             return f"{self.path}: {self.reason}" if self.path else self.reason
         where = f" ({self.path})" if self.path else ""
         return f"sample {self.index}{where}: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True)
+class FailedSample:
+    """A sample that could not be loaded, as ``loader.errors`` lists it.
+
+    Attributes:
+        index: which sample of the dataset: an int, unless its sampler gives something else.
+        path: its file, or ``""`` when none is known.
+        reason: what was wrong with it; of a dataset in Python the exception's class and text.
+        replaced_by: the index of the sample that took its place (``on_error="replace"``), or None.
+    """
+
+    index: Any
+    path: str
+    reason: str
+    replaced_by: int | None = None

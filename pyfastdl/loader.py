@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
 import weakref
@@ -16,7 +15,7 @@ from pyfastdl._arguments import MAX_COUNT, MAX_EPOCH, flag, integer, integer_in,
 from pyfastdl._pipeline import Pipeline
 from pyfastdl.decoding import DecodeOptions
 from pyfastdl.epoch import Epoch
-from pyfastdl.errors import LoaderError, SampleError
+from pyfastdl.errors import FailedSample, LoaderError, SampleError
 from pyfastdl.sampling import make_batch_source
 from pyfastdl.sources import open_source
 from pyfastdl.staging import DTYPES, BatchNormalize, Staging
@@ -30,23 +29,6 @@ _READ_THREADS = 8
 
 # The list of failures stops growing here; `stats().failed_samples` goes on counting.
 _MAX_ERRORS = 10_000
-
-
-@dataclasses.dataclass(frozen=True)
-class FailedSample:
-    """A sample that could not be loaded, as ``loader.errors`` lists it.
-
-    Attributes:
-        index: which sample of the dataset.
-        path: its file.
-        reason: what was wrong with it.
-        replaced_by: the index of the sample that took its place (``on_error="replace"``), or None.
-    """
-
-    index: int
-    path: str
-    reason: str
-    replaced_by: int | None = None
 
 
 class NativeLoader:
