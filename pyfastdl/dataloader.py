@@ -11,10 +11,13 @@ from torch.utils.data import Dataset, IterableDataset, IterDataPipe, MapDataPipe
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from pyfastdl import _core
+from pyfastdl.errors import FailedSample
 from pyfastdl.lowering import Lowering
 from pyfastdl.workers.device import mover
 from pyfastdl.workers.report import Report
 from pyfastdl.workers.resume import Progress, between_epochs, check
+from pyfastdl.workers.states import has_state
+from pyfastdl.workers.tolerance import Failure, FailureLog
 from pyfastdl.workers.width import Width, fixed_width
 
 if TYPE_CHECKING:
@@ -54,7 +57,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             PYFASTDL_WORKER_MODE says (where "native" is "auto": it is meant for all loaders of a program), else
             "auto". Without workers (``num_workers=0``) samples are loaded where the batch is asked for, in each mode.
         device: where the batches' tensors go ("cuda", "cuda:1", a torch.device); None leaves them where they are.
-        on_error: "raise": a sample's exception is raised in the training loop.
+        on_error: what becomes of an exception that a map-style dataset raises for a sample. "raise": it is raised in
+            the training loop. "skip": the sample is left out, which makes its batch smaller; an empty batch isn't
+            handed out, and ``len(loader)`` is an upper bound. "replace": another one of the dataset takes its place,
+            chosen by the sample's own random numbers; :class:`~pyfastdl.SampleError` when up to a hundred of them fail
+            too. All are listed in :attr:`errors`. What isn't about a sample is raised as ever: a lack of memory, a
+            worker's death, a timeout, exceptions of ``collate_fn``, ``worker_init_fn`` and samplers.
 
     What is loaded natively: torchvision's ImageFolder and DatasetFolder with their own loader, and
     :class:`pyfastdl.ImageFolder`, also within Subset and ConcatDataset. Of the transform (torchvision's v1 or v2) as
@@ -69,8 +77,14 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     process, and :func:`pyfastdl.sample_rng` for random numbers that don't depend on workers. An exception is raised as
     it was, with a note that names sample and worker.
 
+    A dataset (or an iterable's iterator), sampler or batch_sampler that has ``state_dict()`` and ``load_state_dict()``
+    is asked for its state, for :meth:`state_dict`: where workers load ahead, after each batch (keep it small), each
+    worker for its own. So each thread has a copy of such a dataset (``copy.deepcopy``), and loads whole batches.
+
     Raises:
-        ValueError, TypeError: as torch's class; and for a ``worker_mode`` or ``on_error`` other than those above.
+        ValueError, TypeError: as torch's class; for a ``worker_mode`` or ``on_error`` other than those above; and for
+            an ``on_error`` other than "raise" with an iterable dataset.
+        LoaderError: at the end of an epoch, when not one of its samples could be loaded.
 
     Example:
         >>> from pyfastdl import DataLoader                                             # doctest: +SKIP
@@ -104,15 +118,11 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         in_order: bool = True,
         worker_mode: WorkerMode | None = None,
         device: Any = None,
-        on_error: Literal["raise"] = "raise",
+        on_error: Literal["raise", "replace", "skip"] = "raise",
     ) -> None:
         self.worker_mode = _worker_mode(worker_mode)
-        if on_error != "raise":
-            raise ValueError(
-                f'on_error must be "raise" for a Python dataset, got {on_error!r} ("replace" and "skip" are '
-                "NativeLoader's): return another sample from the dataset's __getitem__ instead"
-            )
-        self.on_error = on_error
+        self.on_error = _on_error(on_error, dataset)
+        self._failures = FailureLog()
         self.device = None if device is None else torch.device(device)
         self._auto = isinstance(num_workers, AutoWorkers) or num_workers == "auto"
         if self._auto:
@@ -169,37 +179,48 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             # become another kind meanwhile.
             self._iterator = None
         self._iterator_pid = os.getpid()
-        resumed, self._resumed = self._resumed, None
+        resumed = self._resumed
         if resumed is not None:
             self._iterator = None  # workers that stay have another run's seeds
             self._next_epoch = resumed["epoch"]
         self._progress = Progress(self, resumed)
+        self._resumed = None
         return super().__iter__()
+
+    @property
+    def errors(self) -> list[FailedSample]:
+        """The samples that could not be loaded so far, in the order of the batches (at most 10,000 are kept)."""
+        return list(self._failures.kept)
+
+    def _add_errors(self, failures: list[Failure]) -> None:
+        self._failures.add(failures)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the epoch that was started last is: for a checkpoint, beside the model's.
 
         A loader of the same dataset and arguments that loads it goes on with the next batch, then with the next epochs,
         as this one would: the order is the same, and so are :func:`pyfastdl.sample_rng` and worker seeds. The number of
-        workers, what they are and ``prefetch_factor`` may be others (not the number, for an iterable dataset).
+        workers, what they are and ``prefetch_factor`` may be others (not the number, for an iterable dataset, or one
+        with a state of its own).
         """
-        state = self._progress.state(self._workers_that_matter()) if self._progress is not None else None
+        if self._resumed is not None:
+            return self._resumed  # loaded, and not gone on from yet
+        state = self._progress.state(self) if self._progress is not None else None
         return between_epochs(self, self._next_epoch) if state is None else state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``iter()`` goes on where ``state_dict()`` was called. Batches that were handed out before aren't
-        loaded again; an iterable dataset has to be gone through from its start.
+        loaded again; an iterable dataset without a state of its own has to be gone through from its start.
+
+        Objects with a state get it back when the epoch starts.
 
         torch's default generator (or the loader's ``generator``, and the sampler's) gets the state that it had then.
 
         Raises:
-            ValueError: not such a state; or of an iterable dataset with another number of workers.
+            ValueError: not such a state; or one of another number of workers, where that matters.
         """
         self._resumed = check(state, self)
         self._progress = None
-
-    def _workers_that_matter(self) -> int | None:
-        return int(self.num_workers) if self._dataset_kind == _DatasetKind.Iterable else None
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the memory and the threads of this process.
@@ -255,7 +276,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
 
     def _width(self) -> Width:
         """How many threads; with "auto" what was learnt in one epoch stays for the next."""
-        if not self._auto or self._dataset_kind == _DatasetKind.Iterable:
+        if not self._auto or self._dataset_kind == _DatasetKind.Iterable or has_state(self.dataset):
             return fixed_width(self.num_workers)
         if self._auto_width is None:
             self._auto_width = Width(_core.granted_cpus())
@@ -268,7 +289,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         assert self.prefetch_factor is not None
         if self.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0")
-        if width is None or not self._auto or self.batch_sampler is None:
+        if width is None or self._auto_width is None or self.batch_sampler is None:
             return self.prefetch_factor * self.num_workers
         size = getattr(self.batch_sampler, "batch_size", None)
         size = size if isinstance(size, int) and size > 0 else 1
@@ -298,6 +319,17 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return f"{int(self.num_workers)} threads ({why})"
 
 
+def _on_error(policy: Any, dataset: Any) -> Literal["raise", "replace", "skip"]:
+    if policy not in ("raise", "replace", "skip"):
+        raise ValueError(f'on_error must be one of "raise", "replace", "skip", got {policy!r}')
+    if policy != "raise" and isinstance(dataset, IterableDataset):
+        raise ValueError(
+            f"on_error={policy!r} needs a map-style dataset: an iterable that raised is over, and what came after the "
+            "sample can't be had; catch the exception within its __iter__, and go on there"
+        )
+    return policy  # type: ignore[no-any-return]
+
+
 def _worker_mode(mode: Any) -> WorkerMode:
     origin = "worker_mode"
     if mode is None:
@@ -312,7 +344,7 @@ def _worker_mode(mode: Any) -> WorkerMode:
 def _auto_workers(dataset: Any, mode: WorkerMode) -> AutoWorkers:
     if isinstance(dataset, IterableDataset):
         return AutoWorkers(1)  # more would each go through all of it, unless it says which part is whose
-    if mode == "process":
+    if mode == "process" or has_state(dataset):
         return AutoWorkers(_core.granted_cpus())
     return AutoWorkers(Width(_core.granted_cpus()).now)
 

@@ -12,8 +12,9 @@ VERSIONS = ["pyfastdl-native", "torch", "torchvision"]
 
 
 def start(work: Work) -> Callable[[], Iterable[object]]:
-    import pyfastdl
     from torchvision import datasets, transforms
+
+    import pyfastdl
 
     importlib.import_module("pyfastdl.dataloader")  # loaded lazily, and imports aren't counted
     transform = transforms.Compose(

@@ -13,6 +13,7 @@ from pyfastdl import _core
 from pyfastdl._workers import Schema, dlpack_code
 from pyfastdl.workers.collating import learns_schemas, plain_collate
 from pyfastdl.workers.report import Report
+from pyfastdl.workers.tolerance import NOTHING
 
 __all__ = ["SPARE_BLOCKS", "BlockBatch", "ThreadBlocks", "export", "learn"]
 
@@ -69,15 +70,19 @@ class BlockBatch:
             self._blocks.learn(sample)
         self._samples[place] = sample
 
+    def leave_out(self, place: int) -> None:
+        """There is no sample at this place: those after it move up."""
+        self._samples[place] = NOTHING
+
     def finish(self, collate: Any) -> Any:
-        """After the last sample, on a worker: the batch, or None when it is in the block, for take()."""
+        """After the last sample, on a worker: the batch, or None when it is in the block, for take(). NOTHING when all
+        samples were left out."""
         blocks, number = self._blocks, self._number
         if number >= 0 and not self._samples:
             blocks.ring.publish(number)
             self.written = True
             blocks.report.written += 1
             return None
-        blocks.report.collated += 1
         samples = [self._samples.get(place) for place in range(self._size)]
         if number >= 0:
             assert blocks.schema is not None
@@ -89,6 +94,10 @@ class BlockBatch:
             del tensors
         self._number = -1
         self._samples = {}
+        samples = [sample for sample in samples if sample is not NOTHING]
+        if not samples:
+            return NOTHING
+        blocks.report.collated += 1
         return collate(samples)
 
     def take(self) -> Any:

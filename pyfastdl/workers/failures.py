@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import torch
+from torch.utils.data import ConcatDataset, Subset
+
+from pyfastdl.lowering.lowered import LoweredDataset
 
 if TYPE_CHECKING:
     from pyfastdl.workers.threads import Job
@@ -56,8 +59,16 @@ def sample_words(index: Any, dataset: Any) -> str:
 def path_of(dataset: Any, index: Any) -> str:
     """The file of a sample, where the dataset lists it as torchvision's folders do; otherwise ''."""
     try:
-        while isinstance(dataset, torch.utils.data.Subset):
-            dataset, index = dataset.dataset, dataset.indices[index]
+        if isinstance(dataset, LoweredDataset):
+            dataset = dataset.dataset
+        while isinstance(dataset, (Subset, ConcatDataset)):
+            if isinstance(dataset, Subset):
+                dataset, index = dataset.dataset, dataset.indices[index]
+            else:
+                index = range(len(dataset))[index]
+                part = bisect.bisect_right(dataset.cumulative_sizes, index)
+                index -= dataset.cumulative_sizes[part - 1] if part else 0
+                dataset = dataset.datasets[part]
         entry = dataset.samples[index]
         path = entry[0] if isinstance(entry, tuple) else entry
         return path if isinstance(path, str) else ""

@@ -21,6 +21,7 @@ from pyfastdl.workers.context import Batch, Occurrences, context
 from pyfastdl.workers.failures import add_note, sample_words
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.thread_works import Pinning
+from pyfastdl.workers.tolerance import NOTHING, Tolerant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,6 +70,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         self._move = loader._mover()
         self._idle = loader._idle_pipelines
         self._report = loader._report
+        self._on_error = loader.on_error
         self._threads = loader._decode_threads()
         self._started = False
         self._eager = self._num_workers > 0
@@ -180,8 +182,10 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
                 f"this loader's iterator was made in process {self._pid} and is used in its forked child "
                 f"{os.getpid()}, where its threads don't exist: call iter(loader) in the child"
             )
+        batch: Any = NOTHING
         with self._taking:
-            batch = self._next_batch()
+            while batch is NOTHING:
+                batch = self._next_batch()
         if self._pinning is not None:
             batch = self._pinning(batch)
         return batch if self._move is None else self._move(batch)
@@ -202,6 +206,8 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             except SampleError as error:
                 failure = error
         self._tasks.popleft()
+        if capsules is not None:
+            self._through([])
         if not self._lazy:
             self._ask()
             self._open()
@@ -220,6 +226,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds: {error}") from None
         except MemoryError:
             self._tasks.popleft()  # that batch is over; the next call goes on with the one after it
+            self._through([])
             raise
         if capsules is None:
             raise LoaderError("an interrupt came between a batch and the training loop: start another epoch")
@@ -229,9 +236,10 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         """A batch that the core couldn't make: sample by sample, those that it can't load by the user's dataset."""
         before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
         context.seed, context.epoch, context.index = int(self._base_seed), self._progress.epoch, None
+        tolerant = None if self._on_error == "raise" else Tolerant(self._lowered, self._on_error)
         try:
             indices = Batch(list(task.index), task.occurrences)
-            samples = self._lowered.__getitems__(indices)
+            samples = (self._lowered if tolerant is None else tolerant).__getitems__(indices)
         except Exception as error:
             where = sample_words(context.index if context.index is not None else task.index, self._dataset)
             add_note(error, f"Raised while pyfastdl.DataLoader loaded {where}.")
@@ -240,6 +248,9 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             raise
         finally:
             context.seed, context.epoch, context.index, context.occurrence = before
+            self._through([] if tolerant is None else tolerant.take_failures())
+        if samples is NOTHING:
+            return NOTHING
         self._report.collated += 1
         return plain_collate(samples)
 

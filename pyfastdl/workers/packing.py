@@ -24,6 +24,7 @@ from pyfastdl.workers.blocks import learn
 from pyfastdl.workers.collating import is_default, plain_collate
 from pyfastdl.workers.context import context
 from pyfastdl.workers.shared_blocks import Leaf, Message, RingRequest
+from pyfastdl.workers.tolerance import NOTHING
 
 __all__ = ["PackingCollate"]
 
@@ -153,6 +154,8 @@ class PackingCollate:
 
     def __call__(self, data: Any) -> Any:
         context.index = None
+        if data is NOTHING:
+            return NOTHING
         if not self._default or type(data) is not list or not data:
             return self._pack(self._collate_fn(data), len(data) if isinstance(data, list) else 1, "packed")
         message = self._write(data)

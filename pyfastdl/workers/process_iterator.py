@@ -11,13 +11,14 @@ from torch.utils.data.dataloader import _DatasetKind, _MultiProcessingDataLoader
 
 from pyfastdl.errors import LoaderError
 from pyfastdl.workers import process_main
+from pyfastdl.workers.accompanied import Accompanied, Ended
 from pyfastdl.workers.context import Batch, Occurrences
 from pyfastdl.workers.failures import sample_words
 from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.packing import PackingCollate
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.shared_blocks import Received, RingRequest, SharedBlocks
-from pyfastdl.workers.thread_works import tracks_samples
+from pyfastdl.workers.tolerance import NOTHING, tracks_samples
 from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         self._move = loader._mover()
         self._follow(loader)
         self._report = loader._report
+        self._on_error = loader.on_error
         self._sent: dict[int, Any] = {}  # task: index, of those that aren't back
         self._asked: Any = None
         self._workers: list[Any] = []
@@ -72,7 +74,9 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
     def _tracking(self) -> int:
         if self._dataset_kind != _DatasetKind.Map:
             return 0
-        return int(tracks_samples(self._dataset)) if self._auto_collation else 2
+        if not self._auto_collation:
+            return 2
+        return int(self._on_error != "raise" or tracks_samples(self._dataset))
 
     def _next_index(self) -> Any:
         index = super()._next_index()
@@ -88,6 +92,8 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
 
     def _try_put_index(self) -> None:
         before = self._send_idx
+        if before == 0:
+            self._worker_queue_idx_cycle = self._progress.turns(self._num_workers)
         super()._try_put_index()
         if self._send_idx > before:
             self._sent[before] = self._asked
@@ -101,7 +107,9 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
                 f"this loader's iterator was made in process {self._pid} and is used in its forked child "
                 f"{os.getpid()}, whose workers don't listen to it: call iter(loader) in the child"
             )
-        data = super()._next_data()  # type: ignore[no-untyped-call]
+        data: Any = NOTHING
+        while data is NOTHING:
+            data = super()._next_data()  # type: ignore[no-untyped-call]
         if isinstance(data, Received):
             data = data.unpack()
         else:
@@ -117,9 +125,12 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
                 if "timed out" in str(error):
                     raise RuntimeError(f"{error}{self._still_loading()}") from None
                 raise
-            if not isinstance(data, RingRequest):
-                return task, data
-            self._blocks.make(data.block_bytes)
+            if isinstance(data, RingRequest):
+                self._blocks.make(data.block_bytes)
+                continue
+            if isinstance(data, Ended) and data.state is not None:
+                self._progress.ends[data.worker_id] = data.state
+            return task, data
 
     def _try_get_data(self, timeout: float = 5.0) -> Any:
         try:
@@ -136,6 +147,11 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
     def _process_data(self, data: Any, worker_idx: int) -> Any:
         for task in [task for task in self._sent if task not in self._task_info]:
             del self._sent[task]
+        if isinstance(data, Accompanied):
+            self._through(data.failures(), worker_idx, data.state)
+            data = data.take()
+        else:
+            self._through([])
         return super()._process_data(data, worker_idx)  # type: ignore[no-untyped-call]
 
     # -- the end
@@ -243,10 +259,13 @@ class _Context:
             result_queue=place(iterator._worker_result_queue),
             done_event=place(iterator._workers_done_event),
             collate_fn=place(iterator._collate_fn),
+            init_fn=place(iterator._worker_init_fn),
             seed=int(iterator._base_seed),
             epoch=iterator._progress.epoch,
             tracks=iterator._tracking(),
             signals=self._blocked,
             parent=iterator._pid,
+            on_error=iterator._on_error,
+            start=iterator._progress.workers.get(len(iterator._workers)),
         )
         return self._context.Process(target=process_main.run, args=(setup, target, args))

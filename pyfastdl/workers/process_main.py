@@ -11,16 +11,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from multiprocessing import reduction
 from typing import Any
 
+import torch
 from torch._utils import ExceptionWrapper
 from torch.utils.data._utils.worker import _ResumeIteration
 
+from pyfastdl.workers.accompanied import accompanied, sendable
 from pyfastdl.workers.context import Batch, context
 from pyfastdl.workers.failures import path_of
 from pyfastdl.workers.interrupts import take_quietly
 from pyfastdl.workers.packing import PackingCollate
+from pyfastdl.workers.states import WorkerDataset
 
 __all__ = ["Setup", "run"]
 
@@ -33,9 +35,11 @@ class Setup:
     """What a worker is told besides what torch tells it.
 
     Attributes:
-        index_queue, result_queue, done_event, collate_fn: places in the arguments of torch's loop.
+        index_queue, result_queue, done_event, collate_fn, init_fn: places in the arguments of torch's loop.
         tracks: 1: the index of each sample is known as it is loaded; 2: an index comes without a batch; 0: neither.
         signals: those that were blocked before the worker was started.
+        on_error: the loader's.
+        start: the state that the worker's dataset goes on from; None: from the beginning.
     """
 
     worker: int
@@ -43,11 +47,14 @@ class Setup:
     result_queue: int
     done_event: int
     collate_fn: int
+    init_fn: int
     seed: int
     epoch: int
     tracks: int
     signals: tuple[int, ...]
     parent: int
+    on_error: str
+    start: bytes | None
 
 
 def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
@@ -59,18 +66,36 @@ def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
         _end_with(setup.parent)
         context.seed, context.epoch = setup.seed, setup.epoch
         changed = list(args)
-        dataset = args[1][0] if isinstance(args[1], list) else args[1]
+        dataset = WorkerDataset(args[1][0] if isinstance(args[1], list) else args[1], setup.on_error, setup.start)
+        changed[1] = [dataset.for_fetcher] if isinstance(args[1], list) else dataset.for_fetcher
         collate = args[setup.collate_fn]
         assert isinstance(collate, PackingCollate)
         note = functools.partial(collate.note, setup.worker)
         changed[setup.index_queue] = _Indices(args[setup.index_queue], args[setup.done_event], setup.tracks, note)
-        results = changed[setup.result_queue] = _Results(args[setup.result_queue], dataset, note)
+        changed[setup.init_fn] = _InitFn(args[setup.init_fn], dataset)
+        results = changed[setup.result_queue] = _Results(args[setup.result_queue], setup.worker, dataset, note)
         collate.send = lambda message: results.put((None, message))
         loop(*changed)
     except KeyboardInterrupt:
         pass  # the parent raises it
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ending is not to be interrupted
+
+
+class _InitFn:
+    """worker_init_fn, for torch's loop: the user's runs with the user's dataset in get_worker_info()."""
+
+    def __init__(self, init_fn: Any, dataset: WorkerDataset) -> None:
+        self._init_fn = init_fn
+        self._dataset = dataset
+
+    def __call__(self, worker: int) -> None:
+        info: Any = torch.utils.data.get_worker_info()
+        if info.dataset is self._dataset.for_fetcher:
+            object.__setattr__(info, "dataset", self._dataset.dataset)  # torch keeps it from being set otherwise
+        if self._init_fn is not None:
+            self._init_fn(worker)
+        self._dataset.restore()
 
 
 def _end_with(parent: int) -> None:
@@ -137,26 +162,25 @@ class _Indices(_Queue):
 
 
 class _Results(_Queue):
-    def __init__(self, queue: Any, dataset: Any, note: Callable[[int], None]) -> None:
+    def __init__(self, queue: Any, worker: int, dataset: WorkerDataset, note: Callable[[int], None]) -> None:
         super().__init__(queue)
         self._note = note
+        self._worker = worker
         self._dataset = dataset
 
     def put(self, result: Any) -> None:
-        if isinstance(result[1], ExceptionWrapper):
-            self._complete(result[1])
-        if result[0] is not None:  # not a message between
+        task, data = result
+        if isinstance(data, ExceptionWrapper):
+            self._complete(data)
+        if isinstance(task, int):
+            data = accompanied(data, self._dataset, f"in DataLoader worker process {self._worker}")
+        if task is not None:  # not a message between
             context.index = None
             self._note(0)
-        self._queue.put(result)
+        self._queue.put((task, data))
 
     def _complete(self, failure: Any) -> None:
+        sendable(failure)
         if context.index is not None:
-            path = path_of(self._dataset, context.index)
+            path = path_of(self._dataset.dataset, context.index)
             failure.exc_msg += f"\nRaised while loading sample {context.index!r}" + (f" ({path})" if path else "")
-        try:
-            reduction.ForkingPickler.dumps(failure.exc_type)
-        except Exception:
-            # A class that the parent can't be told about; its name is in the traceback that goes along. Sent as it
-            # is, the failure would be lost, and the training loop would wait for ever.
-            failure.exc_type = RuntimeError

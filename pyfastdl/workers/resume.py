@@ -2,75 +2,160 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from pyfastdl.errors import FailedSample, LoaderError
 from pyfastdl.workers.context import Occurrences
+from pyfastdl.workers.states import ask, for_next_epoch, give, has_state, sampler_of
+from pyfastdl.workers.tolerance import Failure, FailureLog
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
 
 __all__ = ["Progress", "Resumable", "between_epochs", "check"]
 
-_VERSION = 1
+_VERSION = 2
 
 
 class Progress:
     """One epoch of a loader.
 
-    The order of samples follows from the generators' states right before the sampler is asked for the first time;
-    random numbers of samples and workers from ``seed`` and ``epoch``.
+    The order of samples follows from the generators' states right before the sampler is asked for the first time, or
+    from the sampler's own state, where it has one; random numbers of samples and workers from ``seed`` and ``epoch``.
+
+    Attributes:
+        skip: batches that have to be asked for and thrown away to get to where the epoch goes on.
+        workers: the states of workers' datasets after the last batch of each that was handed out, pickled.
+        ends: those after its last one, of iterables that came to their end.
+        last_worker: whose batch was handed out last, where workers have states.
+        watch: instead of ``workers``, where datasets aren't ahead of the training loop: the state as of now.
     """
 
     def __init__(self, loader: DataLoader[Any], resumed: dict[str, Any] | None) -> None:
+        self._sampler = sampler_of(loader._index_sampler)
         self._generators = _generators(loader)
         self._resumed = resumed
-        if resumed is not None and resumed["seed"] is None:
-            self._restore()  # before the epoch draws anything
-            self._resumed = None
-        self.skip: int = resumed["yielded"] if resumed else 0
+        if resumed is not None:
+            give(loader.dataset, resumed["dataset"])
+            give(self._sampler, resumed["sampler"]["sampler"])  # before it is iterated
+            if resumed["seed"] is None:
+                self._restore()  # before the epoch draws anything
+                self._resumed = None
+        self.yielded: int = resumed["yielded"] if resumed else 0
+        self.workers: dict[int, bytes] = {}
+        if resumed is not None:
+            self.workers = {worker: pickle.dumps(state) for worker, state in resumed["workers"].items()}
+        self.ends: dict[int, bytes] = {}
+        self.last_worker: int | None = resumed["last_worker"] if resumed else None
+        self.watch: Callable[[], bytes | None] | None = None
+        self.skip = 0 if resumed is not None and self._is_placed(loader, resumed) else self.yielded
         self.seed: int | None = resumed["seed"] if resumed else None  # None: whatever the iterator draws
         self.epoch = 0
-        self.yielded = self.skip
         self.finished = False
-        self._states: list[torch.Tensor] | None = None
+        self._order: tuple[list[torch.Tensor], bytes] | None = None
+        self._orders: deque[tuple[list[torch.Tensor], bytes]] = deque()  # after each batch that isn't handed out yet
 
-    def begin(self) -> None:
-        """Before the sampler's first index."""
-        if self._states is not None:
+    def _is_placed(self, loader: DataLoader[Any], resumed: dict[str, Any]) -> bool:
+        """Whether states bring the epoch to where it goes on."""
+        if loader._dataset_kind == _DatasetKind.Iterable:
+            return bool(self.workers)
+        return any(state is not None for state in resumed["sampler"].values())
+
+    # -- the order
+
+    def begin(self, iterator: Any) -> None:
+        """Before the first index of the sampler's iterator."""
+        if self._order is not None:
             return
         if self._resumed is not None:
+            give(iterator, self._resumed["sampler"]["iterator"])
             self._restore()
-        self._states = [generator.get_state() for generator in self._generators]
+        self._order = self._order_of(iterator)
+
+    def asked(self, iterator: Any) -> None:
+        """After each index: where the order stands, if only the sampler can say it."""
+        if has_state(self._sampler) or has_state(iterator):
+            self._orders.append(self._order_of(iterator))
+
+    def _order_of(self, iterator: Any) -> tuple[list[torch.Tensor], bytes]:
+        sampler = self._sampler.state_dict() if has_state(self._sampler) else None
+        own = iterator.state_dict() if iterator is not self._sampler and has_state(iterator) else None
+        return [one.get_state() for one in self._generators], pickle.dumps({"sampler": sampler, "iterator": own})
 
     def _restore(self) -> None:
         assert self._resumed is not None
         for generator, state in zip(self._generators, self._resumed["generators"], strict=False):
             generator.set_state(state)
 
-    def state(self, workers: int | None) -> dict[str, Any] | None:
+    # -- what is through
+
+    def turns(self, workers: int) -> Any:
+        """Which worker is the next one's, again and again: after the one whose batch came last."""
+        first = 0 if self.last_worker is None else self.last_worker + 1
+        return itertools.islice(itertools.cycle(range(workers)), first % workers, None)
+
+    def through(self, worker: int, state: bytes | None) -> None:
+        """One more batch of the sampler's was handed out, left out or failed."""
+        if self._orders:
+            self._order = self._orders.popleft()
+        if state is not None:
+            self.workers[worker], self.last_worker = state, worker
+        if self.skip:
+            self.skip -= 1
+        else:
+            self.yielded += 1
+
+    def left(self) -> dict[int, bytes]:
+        """What the workers' datasets begin the next epoch with, if the workers stay. (Where this epoch was broken off,
+        that is as of the batches that were handed out, too.)"""
+        return {worker: for_next_epoch(state) for worker, state in {**self.workers, **self.ends}.items()}
+
+    def state(self, loader: DataLoader[Any]) -> dict[str, Any] | None:
         """None once the epoch is over."""
         if self.finished or self.seed is None:
             return None
-        self.begin()
+        if self._order is None and self._resumed is not None:
+            generators, sampler = self._resumed["generators"], self._resumed["sampler"]
+        else:
+            generators, order = self._order or self._order_of(None)
+            sampler = pickle.loads(order)
+        states: dict[int, bytes | None] = dict(self.workers) if self.watch is None else {0: self.watch()}
         return {
             "version": _VERSION,
             "epoch": self.epoch,
             "yielded": self.yielded,
             "seed": self.seed,
-            "generators": self._states,
-            "num_workers": workers,
+            "generators": generators,
+            "sampler": sampler,
+            "dataset": ask(loader.dataset) if self.watch is None else None,
+            "workers": {worker: pickle.loads(state) for worker, state in states.items() if state is not None},
+            "last_worker": self.last_worker,
+            "num_workers": _workers_that_matter(loader),
         }
 
 
 def between_epochs(loader: DataLoader[Any], epoch: int) -> dict[str, Any]:
     """The state of a loader that isn't in an epoch: the next one starts as it would have."""
-    states = [generator.get_state() for generator in _generators(loader)]
+    progress = loader._progress if loader.persistent_workers else None
+    left = progress.left() if progress is not None else {}
     return {
-        **{"version": _VERSION, "epoch": epoch, "yielded": 0, "seed": None, "generators": states},
-        "num_workers": None,
+        "version": _VERSION,
+        "epoch": epoch,
+        "yielded": 0,
+        "seed": progress.seed if progress is not None else None,  # workers that stay keep it
+        "generators": [generator.get_state() for generator in _generators(loader)],
+        "sampler": {"sampler": ask(sampler_of(loader._index_sampler)), "iterator": None},
+        "dataset": ask(loader.dataset),
+        "workers": {worker: pickle.loads(state) for worker, state in left.items()},
+        "last_worker": None,
+        "num_workers": _workers_that_matter(loader) if left else None,
     }
 
 
@@ -79,20 +164,31 @@ def check(state: Any, loader: DataLoader[Any]) -> dict[str, Any]:
         raise ValueError("load_state_dict() wants what state_dict() of a pyfastdl.DataLoader gave")
     workers = state["num_workers"]
     if workers is not None and workers != loader.num_workers:
+        iterable = loader._dataset_kind == _DatasetKind.Iterable
+        why = "an iterable dataset is shared out by workers" if iterable else "each worker has a state of its dataset"
         raise ValueError(
-            f"an iterable dataset is shared out by workers: the state is of a loader with num_workers={workers}, "
-            f"and this one has {int(loader.num_workers)}; make it with as many"
+            f"{why}: the state is of a loader with num_workers={workers}, and this one has {int(loader.num_workers)}; "
+            "make it with as many"
         )
     return state
 
 
+def _workers_that_matter(loader: DataLoader[Any]) -> int | None:
+    iterable = loader._dataset_kind == _DatasetKind.Iterable
+    return int(loader.num_workers) if iterable or has_state(loader.dataset) else None
+
+
 def _generators(loader: DataLoader[Any]) -> list[torch.Generator]:
-    """Those that decide on the order: the loader's or torch's, and the samplers' own."""
-    found = [loader.generator if loader.generator is not None else torch.default_generator]
+    """Those that decide on the order: the loader's or torch's, and the samplers' own. (What a sampler with a state
+    calls its generator is in that state, and for it alone to set.)"""
+    first = loader.generator if loader.generator is not None else torch.default_generator
+    found: list[torch.Generator] = [first]
     sampler, seen = loader._index_sampler, set()
     while sampler is not None and id(sampler) not in seen:
         seen.add(id(sampler))
         own = getattr(sampler, "generator", None)
+        if has_state(sampler):
+            return [one for one in found if one is not own]
         if isinstance(own, torch.Generator) and all(own is not one for one in found):
             found.append(own)
         sampler = getattr(sampler, "sampler", None)
@@ -106,6 +202,7 @@ class Resumable(_BaseDataLoaderIter):
     _progress: Progress
     _occurrences: Occurrences
     _drawn_seed: int
+    _log: FailureLog
 
     @property
     def _base_seed(self) -> Any:
@@ -119,31 +216,55 @@ class Resumable(_BaseDataLoaderIter):
 
     def _follow(self, loader: Any) -> None:
         """At the start of each epoch; before torch's own constructor, which draws the seed."""
+        if hasattr(self, "_drawn_seed"):  # workers that stay keep their seed, and their datasets
+            loader._progress.seed = self._drawn_seed
+            loader._progress.workers = self._progress.left()
         self._progress = loader._progress
         self._progress.epoch = loader._start_epoch()
-        if hasattr(self, "_drawn_seed"):  # workers that stay keep their seed
-            self._progress.seed = self._drawn_seed
+        self._log = loader._failures
+        self._failed = 0
+        self._first_failure: Failure | None = None
+        self._handed_over = self._progress.yielded > 0
 
     def _next_index(self) -> Any:
         progress = self._progress
-        progress.begin()
+        progress.begin(self._sampler_iter)
         if self._dataset_kind == _DatasetKind.Map:
             while progress.skip:
                 index = super()._next_index()  # type: ignore[no-untyped-call]
                 self._occurrences.of(index if self._auto_collation and isinstance(index, list) else [index])
                 progress.skip -= 1
-        return super()._next_index()  # type: ignore[no-untyped-call]
+        index = super()._next_index()  # type: ignore[no-untyped-call]
+        progress.asked(self._sampler_iter)
+        return index
+
+    def _through(self, failures: list[Failure], worker: int = 0, state: bytes | None = None) -> None:
+        """A batch is at its turn, with what its worker said beside it: it will be handed out, left out, or raised."""
+        self._progress.through(worker, state)
+        if failures:
+            self._failed += len(failures)
+            self._first_failure = self._first_failure or failures[0]
+            self._log.add(failures)
 
     def __next__(self) -> Any:
         progress = self._progress
         try:
             if self._dataset_kind == _DatasetKind.Iterable:
                 while progress.skip:  # an iterable has no other way to get there
-                    progress.skip -= 1
                     super().__next__()
             batch = super().__next__()
         except StopIteration:
             progress.finished = True
+            self._refuse_an_epoch_of_failures()
             raise
-        progress.yielded += 1
+        self._handed_over = True
         return batch
+
+    def _refuse_an_epoch_of_failures(self) -> None:
+        failed, self._failed = self._failed, 0
+        if failed and not self._handed_over:
+            assert self._first_failure is not None
+            first = FailedSample(*self._first_failure)
+            raise LoaderError(
+                f"not one of {failed} samples could be loaded; the first is {first}: check the dataset"
+            ) from None

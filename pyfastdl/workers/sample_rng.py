@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-__all__ = ["SampleRng", "sample_rng"]
+__all__ = ["SampleRng", "philox_block", "sample_rng"]
 
 _DOMAIN = 4  # Domain::python of csrc/base/random.h
 _MASK32 = 0xFFFFFFFF
-_MASK64 = 0xFFFFFFFFFFFFFFFF
 
 
 class SampleRng:
@@ -32,7 +31,7 @@ class SampleRng:
     """
 
     def __init__(self, seed: int, epoch: int, index: int, occurrence: int) -> None:
-        self._key = (seed & _MASK64, epoch & _MASK32, index & _MASK64, occurrence & _MASK32)
+        self._key = (seed, epoch, index, occurrence)
 
     @functools.cached_property
     def numpy(self) -> np.random.Generator:
@@ -49,9 +48,7 @@ class SampleRng:
         return torch.Generator().manual_seed(words[0] << 32 | words[1])
 
     def _words(self, block: int) -> tuple[int, int, int, int]:
-        seed, epoch, index, occurrence = self._key
-        first = block | _DOMAIN << 12 | (index >> 32 & 0xFFFF) << 16
-        return philox4x32_10((first, index & _MASK32, epoch, occurrence), (seed & _MASK32, seed >> 32))
+        return philox_block(self._key, _DOMAIN, block)
 
 
 def sample_rng() -> SampleRng:
@@ -86,6 +83,14 @@ def _number(index: Any) -> int:
         return int(index.__index__()) & (1 << 48) - 1
     except AttributeError:
         return int.from_bytes(hashlib.blake2b(repr(index).encode(), digest_size=6).digest(), "little")
+
+
+def philox_block(key: tuple[int, int, int, int], domain: int, block: int) -> tuple[int, int, int, int]:
+    """Four 32-bit words of a sample's (seed, epoch, index, occurrence), in a domain of csrc/base/random.h."""
+    seed, epoch, index, occurrence = key
+    first = block | domain << 12 | (index >> 32 & 0xFFFF) << 16
+    counter = (first, index & _MASK32, epoch & _MASK32, occurrence & _MASK32)
+    return philox4x32_10(counter, (seed & _MASK32, seed >> 32 & _MASK32))
 
 
 def philox4x32_10(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:

@@ -8,7 +8,8 @@ from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from pyfastdl.workers.context import Batch, Occurrences, context
 from pyfastdl.workers.resume import Resumable
-from pyfastdl.workers.thread_works import tracks_samples
+from pyfastdl.workers.states import WorkerDataset
+from pyfastdl.workers.tolerance import NOTHING, tracks_samples
 from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
@@ -20,21 +21,31 @@ __all__ = ["SingleIterator"]
 class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._follow(loader)
-        super().__init__(LoaderView(loader))
+        view = LoaderView(loader)
+        self._own = WorkerDataset(view.dataset, loader.on_error, self._progress.workers.get(0))
+        view.dataset = self._own.for_fetcher
+        super().__init__(view)
+        if self._dataset is self._own.for_fetcher:
+            self._dataset = self._own.dataset
+        if self._own.dataset is loader.dataset:
+            self._progress.watch = self._own.state
         self._move = loader._mover()
         self._occurrences = Occurrences(self._index_sampler)
-        self._tracks = self._dataset_kind == 0 and tracks_samples(self._dataset)
+        tracks = loader.on_error != "raise" or tracks_samples(self._own.dataset)
+        self._tracks = self._dataset_kind == 0 and tracks
 
         collate = self._dataset_fetcher.collate_fn
 
         def collate_no_sample(data: Any) -> Any:
             context.index = None
-            return collate(data)
+            return NOTHING if data is NOTHING else collate(data)
 
         self._dataset_fetcher.collate_fn = collate_no_sample
 
     def _next_index(self) -> Any:
         index = super()._next_index()
+        self._asked = True
+        self._own.restore()
         if self._tracks:
             if not self._auto_collation:
                 context.index = index
@@ -44,10 +55,18 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
         return index
 
     def _next_data(self) -> Any:
-        before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
-        context.seed, context.epoch, context.index = int(self._base_seed), self._progress.epoch, None
-        try:
-            data = super()._next_data()  # type: ignore[no-untyped-call]
-        finally:
-            context.seed, context.epoch, context.index, context.occurrence = before
+        data: Any = NOTHING
+        while data is NOTHING:
+            self._asked = False
+            before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
+            context.seed, context.epoch, context.index = int(self._base_seed), self._progress.epoch, None
+            try:
+                data = super()._next_data()  # type: ignore[no-untyped-call]
+            except BaseException as error:
+                if self._asked and not isinstance(error, StopIteration):
+                    self._through(self._own.take_failures())
+                raise
+            finally:
+                context.seed, context.epoch, context.index, context.occurrence = before
+            self._through(self._own.take_failures())
         return data if self._move is None else self._move(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import copy
 import os
 import threading
 import time
@@ -19,8 +19,10 @@ from pyfastdl.workers.context import Occurrences
 from pyfastdl.workers.failures import described, reraise
 from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.resume import Resumable
-from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole, has_getitems
+from pyfastdl.workers.states import WorkerDataset, has_state
+from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole
 from pyfastdl.workers.threads import Job, ThreadPool, Work
+from pyfastdl.workers.tolerance import NOTHING, has_getitems
 from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class ThreadIterator(Resumable):
         capacity = capacity if isinstance(capacity, int) else 1
         self._idle = loader._idle_blocks
         self._blocks = _taken(self._idle, self._ahead, capacity) or ThreadBlocks(self._ahead, capacity, loader._report)
+        self._on_error = loader.on_error
+        self._owned = self._own_datasets()
         self._pinning = (
             Pinning(self._pin_memory_device, torch.accelerator.current_device_index()) if self._pin_memory else None
         )
@@ -68,20 +72,38 @@ class ThreadIterator(Resumable):
         if self._pool is not None:
             self._pool.cancel(self._jobs)
         if self._pool is None:
-            self._pool = ThreadPool(self._width, self._init_fn, self._iterable)
+            self._pool = ThreadPool(self._width, self._init_fn, bool(self._owned))
         self._jobs.clear()
         self._occurrences = Occurrences(self._index_sampler)
         self._alive = [True] * self._num_workers
-        self._cycle = itertools.cycle(range(self._num_workers))
+        self._turns = self._progress.turns(self._num_workers)
         self._work = self._make_work(self._progress.epoch)
         self._pool.start_epoch(self._work)
         for _ in range(self._ahead):
             self._put()
 
+    def _own_datasets(self) -> list[WorkerDataset]:
+        """For each worker an iterator of its own, and of a dataset with a state a copy, as each process has one: the
+        state is one worker's. Empty: they share the dataset."""
+        stateful = has_state(self._dataset)
+        if not self._iterable and not stateful:
+            return []
+        try:
+            copies = [copy.deepcopy(self._dataset) if stateful else self._dataset for _ in range(self._num_workers)]
+        except Exception as error:
+            raise TypeError(
+                f"{type(self._dataset).__name__} has a state_dict(), so each worker thread needs a copy of its own, "
+                f'but it can\'t be copied ({error}): give it a __deepcopy__, or use worker_mode="process"'
+            ) from error
+        starts = self._progress.workers
+        return [WorkerDataset(one, self._on_error, starts.get(worker)) for worker, one in enumerate(copies)]
+
     def _make_work(self, epoch: int) -> Work:
         collate_fn = None if is_default(self._collate_fn) else self._collate_fn
         common: dict[str, Any] = {
             "dataset": self._dataset,
+            "owned": self._owned,
+            "on_error": self._on_error,
             "num_workers": self._num_workers,
             "seed": self._base_seed,
             "epoch": epoch,
@@ -92,7 +114,7 @@ class ThreadIterator(Resumable):
             return Iterables(
                 **common, collate_fn=collate_fn, auto_collation=self._auto_collation, drop_last=self._drop_last
             )
-        if collate_fn is None and self._auto_collation and not has_getitems(self._dataset):
+        if collate_fn is None and self._auto_collation and not self._owned and not has_getitems(self._dataset):
             return Samples(**common)
         return Whole(**common, collate_fn=collate_fn, auto_collation=self._auto_collation)
 
@@ -104,9 +126,9 @@ class ThreadIterator(Resumable):
         except StopIteration:
             return
         worker = None
-        if self._iterable:
+        if self._owned:
             for _ in range(self._num_workers):
-                worker = next(self._cycle)
+                worker = next(self._turns)
                 if self._alive[worker]:
                     break
             else:
@@ -146,13 +168,18 @@ class ThreadIterator(Resumable):
             job = self._wait()
             if job.result is EXHAUSTED:
                 assert job.worker is not None
+                if job.state is not None:
+                    self._progress.ends[job.worker] = job.state
                 first, self._alive[job.worker] = self._alive[job.worker], False
                 if first:
                     self._put()
                 continue
+            self._through(job.passed_over(), job.worker or 0, job.state)
             self._put()
             if job.error is not None:
                 reraise(job, self._dataset)
+            if job.result is NOTHING:
+                continue
             if job.batch is not None and job.batch.written:
                 return job.batch.take()
             return job.result

@@ -9,13 +9,14 @@ import torch
 from torch.utils.data._utils import fetch
 from torch.utils.data._utils import pin_memory as torch_pinning
 
-from pyfastdl.lowering.lowered import LoweredDataset
 from pyfastdl.workers.blocks import ThreadBlocks
 from pyfastdl.workers.collating import plain_collate
 from pyfastdl.workers.context import Batch, context
+from pyfastdl.workers.states import WorkerDataset
 from pyfastdl.workers.threads import Job, Work
+from pyfastdl.workers.tolerance import NOTHING, Tolerant, tracks_samples
 
-__all__ = ["EXHAUSTED", "Iterables", "Pinning", "Samples", "Whole", "has_getitems", "tracks_samples"]
+__all__ = ["EXHAUSTED", "Iterables", "Pinning", "Samples", "Whole"]
 
 
 class _Exhausted:
@@ -41,11 +42,16 @@ class Pinning:
 @dataclasses.dataclass
 class _Common(Work):
     dataset: Any
+    owned: list[WorkerDataset]  # one a worker, where they don't share the dataset, or each has an iterator
+    on_error: str
     num_workers: int
     seed: int
     epoch: int
     blocks: ThreadBlocks
     pinning: Pinning | None
+
+    def dataset_of(self, worker: int) -> Any:
+        return self.owned[worker].dataset if self.owned else self.dataset
 
     def prepare(self, job: Job) -> None:
         """Its batch is made when the samples are there."""
@@ -59,7 +65,7 @@ class _Common(Work):
     def finish(self, job: Job) -> None:
         if job.batch is not None:
             job.result = job.batch.finish(plain_collate)
-        if self.pinning is not None and job.result is not EXHAUSTED:
+        if self.pinning is not None and job.result is not EXHAUSTED and job.result is not NOTHING:
             if job.batch is not None and job.batch.written:
                 job.result = job.batch.take()
                 job.batch = None
@@ -78,28 +84,53 @@ class Samples(_Common):
         job.loading[worker] = context.index = index
         context.occurrence = job.occurrences[place] if job.occurrences is not None else 0
         assert job.batch is not None
-        job.batch.write(self.dataset[index], place)
+        if self.on_error == "raise":
+            job.batch.write(self.dataset[index], place)
+            return
+        tolerant = Tolerant(self.dataset, self.on_error)
+        try:
+            sample = tolerant.load(index, context.occurrence)
+        finally:
+            job.pass_over(place, tolerant.take_failures())
+        if sample is NOTHING:
+            job.batch.leave_out(place)
+        else:
+            job.batch.write(sample, place)
 
 
 @dataclasses.dataclass
 class Whole(_Common):
-    """Map-style with a collate_fn or ``__getitems__`` of the user's, or without batches: one thread does it all."""
+    """Map-style with a collate_fn, a ``__getitems__`` or a state of the user's, or without batches: one thread does it
+    all."""
 
     collate_fn: Any  # None: default_collate
     auto_collation: bool
 
     def do(self, job: Job, place: int, worker: int) -> None:
-        fetcher = fetch._MapDatasetFetcher(self.dataset, self.auto_collation, _identity, False)
+        # One that is shared is asked for the failures of this job alone.
+        own = self.owned[worker] if self.owned else WorkerDataset(self.dataset, self.on_error, None)
+        own.restore()
+        try:
+            self._load(job, worker, own.for_fetcher)
+        finally:
+            job.pass_over(place, own.take_failures())
+            if self.owned:
+                job.state = own.state()
+
+    def _load(self, job: Job, worker: int, dataset: Any) -> None:
+        fetcher = fetch._MapDatasetFetcher(dataset, self.auto_collation, _identity, False)
         index = job.index
         job.loading[worker] = index
-        if self.auto_collation and type(index) is list and tracks_samples(self.dataset):
+        if self.auto_collation and type(index) is list and (self.on_error != "raise" or tracks_samples(dataset)):
             index = Batch(index, job.occurrences)
         elif not self.auto_collation:
             context.index = index
             context.occurrence = job.occurrences[0] if job.occurrences is not None else 0
         data = fetcher.fetch(index)  # type: ignore[no-untyped-call]
         context.index = None
-        if self.collate_fn is not None:
+        if data is NOTHING:
+            job.result = NOTHING
+        elif self.collate_fn is not None:
             job.result = self.collate_fn(data)
         elif type(data) is list and data:
             self.write(job, data)
@@ -120,10 +151,17 @@ class Iterables(_Common):
 
     def do(self, job: Job, place: int, worker: int) -> None:
         job.loading[worker] = job.index
+        own = self.owned[worker]
+        try:
+            self._load(job, worker, own.for_fetcher)
+        finally:
+            job.state = own.state()
+
+    def _load(self, job: Job, worker: int, dataset: Any) -> None:
         try:
             if worker not in self._fetchers:
                 self._fetchers[worker] = fetch._IterableDatasetFetcher(
-                    self.dataset, self.auto_collation, _identity, self.drop_last
+                    dataset, self.auto_collation, _identity, self.drop_last
                 )
             data = self._fetchers[worker].fetch(job.index)
         except StopIteration:
@@ -133,19 +171,6 @@ class Iterables(_Common):
             job.result = self.collate_fn(data)
         else:
             self.write(job, data)
-
-
-def has_getitems(dataset: Any) -> bool:
-    """Whether the fetcher asks this dataset for whole batches. A Subset only hands such a call on to its dataset."""
-    while type(dataset) is torch.utils.data.Subset:
-        dataset = dataset.dataset
-    return bool(getattr(dataset, "__getitems__", None))
-
-
-def tracks_samples(dataset: Any) -> bool:
-    """Whether each sample of a batch can be known as it is loaded: the fetcher asks for one after the other, or the
-    dataset says so itself."""
-    return isinstance(dataset, LoweredDataset) or not has_getitems(dataset)
 
 
 def _identity(data: Any) -> Any:

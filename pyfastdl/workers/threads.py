@@ -17,6 +17,7 @@ import torch
 
 from pyfastdl.workers.blocks import BlockBatch
 from pyfastdl.workers.context import context, make_worker_info
+from pyfastdl.workers.tolerance import Failure
 from pyfastdl.workers.width import Width
 
 __all__ = ["Job", "ThreadPool", "Work"]
@@ -34,11 +35,13 @@ class Job:
         count: parts that threads can do by themselves: its samples, or 1 where a batch is done as a whole.
         worker: which worker has to do it; None: any.
         done: ``result`` or ``error`` is there.
+        failures: by part, the samples that were passed over.
+        state: of the worker's dataset after this batch, if it has one.
     """
 
     __slots__ = (
         *("batch", "cancelled", "claimed", "count", "done", "error", "error_index", "error_place"),
-        *("error_worker", "finished", "index", "loading", "occurrences", "result", "worker"),
+        *("error_worker", "failures", "finished", "index", "loading", "occurrences", "result", "state", "worker"),
     )
 
     def __init__(self, index: Any, count: int, occurrences: list[int] | None, worker: int | None = None) -> None:
@@ -55,15 +58,29 @@ class Job:
         self.error_worker = 0
         self.done = self.cancelled = False
         self.loading: dict[int, Any] = {}  # worker: sample that it has in its hands
+        self.failures: dict[int, list[Failure]] = {}
+        self.state: bytes | None = None
+
+    def pass_over(self, place: int, failures: list[Failure]) -> None:
+        if failures:
+            self.failures[place] = failures
+
+    def passed_over(self) -> list[Failure]:
+        """The failures in the order of the samples; after an error those up to it, since others are chance."""
+        before = [place for place in sorted(self.failures) if place <= self.error_place]
+        return [failure for place in before for failure in self.failures[place]]
 
 
 class Work(abc.ABC):
     """What the threads do with a job; see thread_works.py. One per epoch."""
 
-    dataset: Any
     num_workers: int
     seed: int  # of the random numbers of samples, and of worker infos
     epoch: int
+
+    @abc.abstractmethod
+    def dataset_of(self, worker: int) -> Any:
+        """What a worker's get_worker_info() shows."""
 
     @abc.abstractmethod
     def prepare(self, job: Job) -> None:
@@ -285,7 +302,7 @@ def _serve(pool: ThreadPool, worker: int) -> None:
             return
         work, job, first, end = claimed
         if context.info is None or context.seed != work.seed or context.epoch != work.epoch:
-            context.info = make_worker_info(worker, work.num_workers, work.seed + worker, work.dataset)
+            context.info = make_worker_info(worker, work.num_workers, work.seed + worker, work.dataset_of(worker))
             context.seed, context.epoch = work.seed, work.epoch
         if not started:
             started = True

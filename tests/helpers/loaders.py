@@ -75,6 +75,42 @@ class AtOnce(Squares):
         return [(torch.full((2, 3), -float(index)), index) for index in indices]
 
 
+class Faulty(Squares):
+    """Samples with numbers of their own, some of which raise a ValueError."""
+
+    def __init__(self, length=26, bad=(3, 7, 8, 9, 10, 11, 25)):
+        super().__init__(length)
+        self.bad = set(bad)
+
+    def __getitem__(self, index):
+        if int(index) in self.bad:
+            raise ValueError(f"sample {int(index)} is bad")
+        return torch.rand(2, generator=pyfastdl.sample_rng().torch), index
+
+
+class FaultyAtOnce(Faulty):
+    """A whole batch by one call, which fails when one of them does."""
+
+    def __getitems__(self, indices):
+        assert type(indices) is list
+        if self.bad.intersection(indices):
+            raise OSError("one of these is bad")
+        return [(torch.full((2,), float(index)), index) for index in indices]
+
+
+class OnlyAtOnce(torch.utils.data.Dataset):
+    """No single samples: torch's base class raises NotImplementedError."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitems__(self, indices):
+        return self.dataset.__getitems__(indices)
+
+
 class Sharded(IterableDataset):
     """range(length), each worker its part; or everybody all of it."""
 
