@@ -111,6 +111,23 @@ class OnlyAtOnce(torch.utils.data.Dataset):
         return self.dataset.__getitems__(indices)
 
 
+def on_error_loader(dataset, workers, mode, on_error, seed=5, **arguments):
+    """A loader in batches of 4, with a generator of its own."""
+    return pyfastdl.DataLoader(
+        dataset,
+        **{"batch_size": 4, **arguments},
+        num_workers=workers,
+        worker_mode=mode,
+        on_error=on_error,
+        generator=torch.Generator().manual_seed(seed),
+    )
+
+
+def indices_of(loader):
+    """Of samples that are (values, index)."""
+    return [batch[1].tolist() for batch in loader]
+
+
 class Sharded(IterableDataset):
     """range(length), each worker its part; or everybody all of it."""
 
