@@ -8,11 +8,12 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from file_datasets import EVALUATION, folder
 from loaders import MODES, By, Faulty, FaultyAtOnce, OnlyAtOnce, Squares, assert_same, indices_of
 from loaders import on_error_loader as loader_of
 from PIL import Image
 from torch._utils import ExceptionWrapper
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, Subset, default_collate
 
 import pyfastdl
 from pyfastdl.errors import FailedSample
@@ -271,3 +272,35 @@ def test_what_comes_beside_a_batch_leaves_page_locking_alone():
         message = Accompanied(data, pickle.dumps([(1, "", "bad", None)]), None, None)
         assert message.pin_memory().take() is wanted
         assert message.failures() == [(1, "", "bad", None)]
+
+
+@pytest.mark.parametrize("on_error", POLICIES)
+def test_natively_loaded_files_are_passed_over_by_the_same_rule(on_error, image_folder):
+    """Whole batches of the core, samples of it in any worker, and torchvision alone."""
+    for name in ("ant/1.jpg", "bee/0.jpg", "bee/1.jpg", "cat/4.jpg"):
+        (image_folder / name).write_bytes(b"no image")
+    dataset = folder(image_folder, EVALUATION)
+    collate = {"collate_fn": lambda samples: default_collate(samples)}
+
+    def loaded(workers, mode, **arguments):
+        loader = loader_of(dataset, workers, mode, on_error, shuffle=True, batch_size=2, **arguments)
+        return loader, [list(loader), list(loader)]
+
+    alone, wanted = loaded(0, "thread")
+    assert {error.path for error in alone.errors} >= {str(image_folder / "bee/1.jpg")}
+    ways = [(0, "auto", {}), (2, "auto", {}), (0, "auto", collate), (2, "auto", collate), ("auto", "auto", collate)]
+    for workers, mode, arguments in ways:
+        loader, got = loaded(workers, mode, **arguments)
+        assert "natively" in loader.explain()
+        assert_same(got, wanted)
+        assert loader.errors == alone.errors
+
+
+def test_an_epoch_of_bad_files_stops(image_folder):
+    for path in image_folder.rglob("*.jpg"):
+        path.write_bytes(b"no image")
+    dataset = folder(image_folder, EVALUATION)
+    with pytest.raises(pyfastdl.LoaderError, match="not one of 15 samples"):
+        list(loader_of(dataset, 0, "auto", "skip"))
+    with pytest.raises(pyfastdl.SampleError, match="no replacement was found: 14 other"):
+        list(loader_of(dataset, 0, "auto", "replace"))
