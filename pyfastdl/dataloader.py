@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -15,7 +16,7 @@ from pyfastdl.errors import FailedSample
 from pyfastdl.lowering import Lowering
 from pyfastdl.workers.device import mover
 from pyfastdl.workers.report import Report
-from pyfastdl.workers.resume import Progress, between_epochs, check
+from pyfastdl.workers.resume import Progress, between_epochs, check, counts_to_the_end, next_epoch
 from pyfastdl.workers.states import has_state
 from pyfastdl.workers.tolerance import Failure, FailureLog
 from pyfastdl.workers.width import Width, fixed_width
@@ -180,6 +181,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             self._iterator = None
         self._iterator_pid = os.getpid()
         resumed = self._resumed
+        if resumed is None and self._progress is not None:
+            resumed = self._progress.untouched()
         if resumed is not None:
             self._iterator = None  # workers that stay have another run's seeds
             self._next_epoch = resumed["epoch"]
@@ -219,7 +222,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         Raises:
             ValueError: not such a state; or one of another number of workers, where that matters.
         """
-        self._resumed = check(state, self)
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        checked = check(state, self)
+        self._resumed = next_epoch(checked) if counts_to_the_end(caller) else checked
         self._progress = None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -94,6 +94,22 @@ def test_at_the_end(mode):
     assert_same(list(again), wanted)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_asking_for_an_iterator_is_not_asking_for_a_batch(workers):
+    """Trainers call iter() ahead, and again when they start: the state that was loaded is for the first batch."""
+    loader = loader_of(workers, MODES[0])
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    wanted = [list(iterator), list(loader)]
+    again = loader_of(workers, MODES[0])
+    again.load_state_dict(state)
+    ahead = iter(again)
+    assert again.state_dict()["yielded"] == 1
+    assert_same([list(again), list(again)], wanted)
+    assert_same(list(ahead), wanted[0])
+
+
 def test_a_samplers_own_generator():
     def make():
         sampler = RandomSampler(range(22), replacement=True, generator=torch.Generator().manual_seed(2))

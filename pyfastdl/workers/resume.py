@@ -19,7 +19,7 @@ from pyfastdl.workers.tolerance import Failure, FailureLog
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
 
-__all__ = ["Progress", "Resumable", "between_epochs", "check"]
+__all__ = ["Progress", "Resumable", "between_epochs", "check", "counts_to_the_end", "next_epoch"]
 
 _VERSION = 2
 
@@ -41,7 +41,7 @@ class Progress:
     def __init__(self, loader: DataLoader[Any], resumed: dict[str, Any] | None) -> None:
         self._sampler = sampler_of(loader._index_sampler)
         self._generators = _generators(loader)
-        self._resumed = resumed
+        self._resumed = self._loaded = resumed
         if resumed is not None:
             give(loader.dataset, resumed["dataset"])
             give(self._sampler, resumed["sampler"]["sampler"])  # before it is iterated
@@ -59,8 +59,16 @@ class Progress:
         self.seed: int | None = resumed["seed"] if resumed else None  # None: whatever the iterator draws
         self.epoch = 0
         self.finished = False
+        self.wanted = False  # a batch was asked for
         self._order: tuple[list[torch.Tensor], bytes] | None = None
         self._orders: deque[tuple[list[torch.Tensor], bytes]] = deque()  # after each batch that isn't handed out yet
+
+    def untouched(self) -> dict[str, Any] | None:
+        """The state that this epoch was to go on from, while nobody has asked it for a batch.
+
+        Trainers call ``iter()`` ahead, and again when they get to work: both mean the same epoch.
+        """
+        return None if self.wanted else self._loaded
 
     def _is_placed(self, loader: DataLoader[Any], resumed: dict[str, Any]) -> bool:
         """Whether states bring the epoch to where it goes on."""
@@ -138,6 +146,8 @@ class Progress:
             "workers": {worker: pickle.loads(state) for worker, state in states.items() if state is not None},
             "last_worker": self.last_worker,
             "num_workers": _workers_that_matter(loader),
+            # With the last batch nobody knows yet whether the caller will see the epoch's end, or counts to it.
+            "after": between_epochs(loader, self.epoch + 1) if self.yielded == _batches(loader) else None,
         }
 
 
@@ -171,6 +181,29 @@ def check(state: Any, loader: DataLoader[Any]) -> dict[str, Any]:
             "make it with as many"
         )
     return state
+
+
+def counts_to_the_end(caller: str) -> bool:
+    """Whether that module takes an epoch as over with its last batch, without asking for one more.
+
+    Lightning does: of a checkpoint at the last step it wants the next epoch at once. It would take the rest of the
+    old one, which is empty, for the next one's batches: an epoch would be lost without a word.
+    """
+    return caller.startswith(("pytorch_lightning.", "lightning."))
+
+
+def next_epoch(state: dict[str, Any]) -> dict[str, Any]:
+    """What follows a state of an epoch's last batch; other states stay."""
+    return state.get("after") or state
+
+
+def _batches(loader: DataLoader[Any]) -> int | None:
+    if loader._dataset_kind == _DatasetKind.Iterable and loader._IterableDataset_len_called is None:
+        return None  # asking has torch warn of more samples; and who counts batches has asked
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):  # a sampler that doesn't say
+        return None
 
 
 def _workers_that_matter(loader: DataLoader[Any]) -> int | None:
@@ -248,6 +281,7 @@ class Resumable(_BaseDataLoaderIter):
 
     def __next__(self) -> Any:
         progress = self._progress
+        progress.wanted = True
         try:
             if self._dataset_kind == _DatasetKind.Iterable:
                 while progress.skip:  # an iterable has no other way to get there
