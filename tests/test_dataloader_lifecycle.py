@@ -13,7 +13,7 @@ import time
 import psutil
 import pytest
 import torch
-from loaders import MODES, By, Squares, assert_same
+from loaders import MODES, By, Squares, assert_same, until
 from torch.utils.data import DataLoader
 
 import pyfastdl
@@ -35,13 +35,6 @@ loader = pyfastdl.DataLoader(Data(), batch_size=8, num_workers=2, worker_mode=mo
 
 def ours():
     return [thread for thread in threading.enumerate() if thread.name.startswith("pyfastdl-")]
-
-
-def until(true, seconds=10):
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return true()
 
 
 def footprint():

@@ -1,10 +1,11 @@
-"""Datasets for the drop-in's tests, and a comparison of batches type for type. Spawned workers import them."""
+"""Datasets for the drop-in's tests, a comparison of batches type for type, a wait. Spawned workers import them."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
 import os
+import time
 
 import numpy as np
 import torch
@@ -172,3 +173,11 @@ def assert_same(got, wanted):
             assert_same(one, other)
     else:
         assert got == wanted
+
+
+def until(true, seconds=10):
+    """Whether it became true in that time."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    return true()
