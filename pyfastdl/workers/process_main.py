@@ -21,6 +21,7 @@ from pyfastdl.workers.accompanied import accompanied, sendable
 from pyfastdl.workers.context import Batch, context
 from pyfastdl.workers.failures import path_of
 from pyfastdl.workers.interrupts import take_quietly
+from pyfastdl.workers.open_files import own_positions
 from pyfastdl.workers.packing import PackingCollate
 from pyfastdl.workers.states import WorkerDataset
 
@@ -64,6 +65,7 @@ def run(setup: Setup, loop: Any, args: tuple[Any, ...]) -> None:
         if signal.SIGINT not in setup.signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         _end_with(setup.parent)
+        own_positions()
         context.seed, context.epoch = setup.seed, setup.epoch
         changed = list(args)
         dataset = WorkerDataset(args[1][0] if isinstance(args[1], list) else args[1], setup.on_error, setup.start)

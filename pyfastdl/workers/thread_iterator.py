@@ -18,6 +18,7 @@ from pyfastdl.workers.collating import is_default
 from pyfastdl.workers.context import Occurrences
 from pyfastdl.workers.failures import described, reraise
 from pyfastdl.workers.interrupts import deferred
+from pyfastdl.workers.open_files import refuse_shared
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.states import WorkerDataset, has_state
 from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole
@@ -69,6 +70,8 @@ class ThreadIterator(Resumable):
         if not first_iter:
             self._follow(loader)
         super()._reset(loader, first_iter)
+        if self._width.most > 1:
+            refuse_shared(self._dataset)
         if self._pool is not None:
             self._pool.cancel(self._jobs)
         if self._pool is None:
@@ -109,6 +112,7 @@ class ThreadIterator(Resumable):
             "epoch": epoch,
             "blocks": self._blocks,
             "pinning": self._pinning,
+            "check_files": self._width.most > 1,
         }
         if self._iterable:
             return Iterables(

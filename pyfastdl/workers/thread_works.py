@@ -12,6 +12,7 @@ from torch.utils.data._utils import pin_memory as torch_pinning
 from pyfastdl.workers.blocks import ThreadBlocks
 from pyfastdl.workers.collating import plain_collate
 from pyfastdl.workers.context import Batch, context
+from pyfastdl.workers.open_files import refuse_shared
 from pyfastdl.workers.states import WorkerDataset
 from pyfastdl.workers.threads import Job, Work
 from pyfastdl.workers.tolerance import NOTHING, Tolerant, tracks_samples
@@ -49,6 +50,7 @@ class _Common(Work):
     epoch: int
     blocks: ThreadBlocks
     pinning: Pinning | None
+    check_files: bool  # whether files that the dataset opened are to be looked for
 
     def dataset_of(self, worker: int) -> Any:
         return self.owned[worker].dataset if self.owned else self.dataset
@@ -63,6 +65,9 @@ class _Common(Work):
             batch.write(sample, place)
 
     def finish(self, job: Job) -> None:
+        if self.check_files:
+            refuse_shared(self.dataset)  # it may have opened them for the first sample
+            self.check_files = False
         if job.batch is not None:
             job.result = job.batch.finish(plain_collate)
         if self.pinning is not None and job.result is not EXHAUSTED and job.result is not NOTHING:
