@@ -75,6 +75,18 @@ def test_stages_become_tables(tmp_path):
     assert before[start : before.index("<!-- benchmark: end")] in text
 
 
+def test_ticks_are_counted():
+    done = run("ticks.py", "--seconds", 0.2, "--batch", 1)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines[1:]] == [
+        *("no loader", "torch, 2 processes", "ours, 2 processes", "ours, 2 threads")
+    ]
+    for line in lines[1:]:
+        figures = [float(figure) for figure in line[22:].split()]
+        assert figures[:4] == sorted(figures[:4]) and figures[0] >= 1.0
+
+
 def test_a_document_without_markers_is_refused(tmp_path):
     result = tmp_path / "result.json"
     machine = {"cpu": "c", "cpus": 1, "architecture": "a", "kernel": "k", "python": "p"}
