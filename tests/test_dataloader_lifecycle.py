@@ -123,6 +123,37 @@ def test_a_forked_child(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_children_that_inherit_a_half_used_iterator_end_quietly(mode, run_python):
+    """By the interpreter's own way out, and whatever they did with it; the parent's workers go on."""
+    code = (
+        PREPARE
+        + """
+import gc, warnings
+warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+Data.__len__ = lambda self: 80
+loader = pyfastdl.DataLoader(Data(), batch_size=8, num_workers=2, worker_mode=mode)
+def epoch():
+    assert sum(len(batch[1]) for batch in loader) == 80
+def drop():
+    global iterator, loader
+    del iterator, loader
+for action in (lambda: None, drop, gc.collect, epoch):
+    iterator = iter(loader)
+    next(iterator)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        action()
+        sys.exit(5)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    print(sum(len(batch[1]) for batch in iterator))
+"""
+    )
+    done = run_python(code, mode)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["72"] * 4, "")
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_threads_and_affinity_of_the_process_stay(mode):
     before = torch.get_num_threads(), os.sched_getaffinity(0), signal.getsignal(signal.SIGINT)
     seen = []

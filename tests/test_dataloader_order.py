@@ -41,6 +41,12 @@ def test_order_and_draws_are_torchs(mode, shuffle, generator, workers):
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", [1, 2**31, 2**63 - 1])
+def test_order_and_draws_are_torchs_for_any_seed(mode, seed):
+    assert_as_torch(Squares(), mode, batch_size=6, shuffle=True, seed=seed, num_workers=1)
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("generator", [None, 5])
 def test_order_and_draws_are_torchs_with_persistent_workers(mode, generator):
     arguments = {"batch_size": 6, "shuffle": True, "num_workers": 2, "persistent_workers": True}
@@ -114,6 +120,20 @@ def test_batch_samplers(mode, batches):
         "tuples": [(3, 1), (4, 1, 5)],
     }[batches]
     assert_as_torch(Squares(10), mode, count=1, batch_sampler=sampler)
+
+
+class OfLists(Squares):
+    """Takes a list of indices for an index."""
+
+    def __getitem__(self, indices):
+        return torch.tensor(indices) ** 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_batch_sampler_as_the_sampler(mode):
+    """The dataset gets whole lists, and there is no collation."""
+    sampler = BatchSampler(RandomSampler(range(10)), 4, False)
+    assert_as_torch(OfLists(10), mode, sampler=sampler, batch_size=None)
 
 
 @pytest.mark.parametrize("mode", MODES)

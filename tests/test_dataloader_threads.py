@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -11,6 +12,7 @@ from loaders import MODES, By
 from torch.utils.data import RandomSampler
 
 import pyfastdl
+from pyfastdl._workers import Schema
 from pyfastdl.workers.sample_rng import philox4x32_10
 from pyfastdl.workers.width import Width
 
@@ -131,3 +133,62 @@ def test_numpy_generators_are_numpys():
     (batch,) = drawn(0, epochs=1, batch_size=12)[0]
     assert isinstance(pyfastdl.workers.sample_rng.SampleRng(1, 2, 3, 4).numpy, np.random.Generator)
     assert batch[0].shape == (12, 2)
+
+
+def test_auto_on_one_cpu(run_python):
+    """Of many CPUs the process may use one: one decode thread, one process; readers that wait may be more."""
+    code = """
+import os, sys, time
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+import torch, pyfastdl
+class Work(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        return i
+print(pyfastdl.DataLoader(Work(), num_workers="auto", worker_mode="process").num_workers)
+print(pyfastdl.NativeLoader(sys.argv[1:], batch_size=1, num_workers="auto").num_workers)
+loader = pyfastdl.DataLoader(Work(), batch_size=4, num_workers="auto")
+assert torch.cat(list(loader)).tolist() == list(range(64))
+width = loader._width()
+clock = time.monotonic() + 1000.0
+time.monotonic = lambda: clock
+for _ in range(2000):
+    clock += 0.01
+    width.add(4, wall=0.0025 * width.now * 4, cpu=0.0099)
+print(width.now)
+"""
+    done = run_python(code, "a.jpg", env={"PYFASTDL_WORKER_MODE": ""})
+    assert (done.stdout.split(), done.stderr) == (["1", "1", "1"], "")
+
+
+def test_large_samples_are_written_without_the_interpreters_lock():
+    """Case L9, without a clock. No thread has to give the lock up (the switch interval is endless): another one ticks
+    during the write only if that gives it up itself."""
+    sample = torch.ones(64 << 20)
+    block = np.empty(sample.numel() * 4 + 64, np.uint8)
+    schema = Schema.learn(sample, sample[None], 1)
+    ticks = 0
+    over = threading.Event()
+
+    def tick():
+        nonlocal ticks
+        while not over.wait(0.0005):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(3600)
+    try:
+        thread.start()
+        for _ in range(50):
+            before = ticks
+            assert schema.write(sample, block.ctypes.data, 0, [])
+            if ticks > before:
+                break
+        else:
+            raise AssertionError("no tick in 50 writes")
+    finally:
+        sys.setswitchinterval(interval)
+        over.set()
+        thread.join()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -121,6 +123,23 @@ def strided(samples):
 
 def of_numbers(samples):
     return Options(count=len(samples), sum=torch.stack(samples).sum(0))
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="of machines without an accelerator")
+@pytest.mark.parametrize("workers", [0, 1])
+def test_pin_memory_without_an_accelerator(mode, workers):
+    """torch warns, and batches are as they were."""
+    runs = []
+    for cls, arguments in ((DataLoader, {}), (pyfastdl.DataLoader, {"worker_mode": mode})):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            loader = cls(By(KINDS["dict"]), batch_size=4, num_workers=workers, pin_memory=True, **arguments)
+            batches = list(loader)
+        words = [str(one.message) for one in caught if "pin_memory" in str(one.message)]
+        assert not any(batch["image"].is_pinned() for batch in batches)
+        runs.append((words, batches))
+    assert runs[0][0] and runs[0][0] == runs[1][0]
+    assert_same(runs[1][1], runs[0][1])
 
 
 @pytest.mark.parametrize("collate_fn", [as_arrays, strided, of_numbers, list, len])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing.process
 import os
 import signal
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -268,4 +270,19 @@ class _Context:
             on_error=iterator._on_error,
             start=iterator._progress.workers.get(len(iterator._workers)),
         )
-        return self._context.Process(target=process_main.run, args=(setup, target, args))
+        process = self._context.Process(target=process_main.run, args=(setup, target, args))
+        _processes.add(process)
+        return process
+
+
+_processes: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _disown() -> None:
+    """In a child that was forked by hand, the workers are its parent's. multiprocessing takes them for the child's, and
+    would end them when it exits."""
+    for process in list(_processes):
+        multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
+
+
+os.register_at_fork(after_in_child=_disown)
