@@ -1,8 +1,10 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True
 """The walk over a user's list of files and targets: once per sample, so it is compiled.
 
 Nothing of the list is kept: paths go into one byte arena, targets into one array. Memory beyond the result does not
 grow with the list. Tensors are recognised by what they can do; torch is not imported.
+
+Threads: a walk's state is its own. A list that changes meanwhile is an error, as far as that shows.
 """
 
 cimport cython

@@ -1,16 +1,17 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True
 """The walk over one sample of a Python dataset: once per sample, so it is compiled.
 
 A :class:`Schema` is what samples look like (nested tuples, lists, dicts and namedtuples of tensors, arrays, numbers
 and strings), learnt from the first one. ``write`` checks a sample against it and copies its arrays into a batch's
 memory, without the GIL where that pays; what doesn't match is left to ``default_collate``.
+Threads may share a schema, which doesn't change. Whoever else has a sample's lists and dicts may change those.
 """
 
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next, PyDict_Size
 from cpython.exc cimport PyErr_Clear
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.list cimport PyList_GET_SIZE
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -258,8 +259,7 @@ cdef class Schema:
             for i in range(PyTuple_GET_SIZE(node.children)):
                 # Whoever still has the list may change it meanwhile.
                 if i >= PyList_GET_SIZE(value) or not self.walk(
-                        <_Node>PyTuple_GET_ITEM(node.children, i), <object>PyList_GET_ITEM(value, i), block, place,
-                        walk, objects, kept):
+                        <_Node>PyTuple_GET_ITEM(node.children, i), (<list>value)[i], block, place, walk, objects, kept):
                     return False
             return True
         # K_DICT. In the schema's order, since the batch's first sample decides on the order of the batch's keys.
@@ -267,16 +267,17 @@ cdef class Schema:
             return False
         i = 0
         position = 0
-        while PyDict_Next(value, &position, &key, &item):
-            if i >= PyTuple_GET_SIZE(node.keys):
-                return False
-            wanted = <object>PyTuple_GET_ITEM(node.keys, i)
-            if <object>key is not wanted and <object>key != wanted:
-                return False
-            if not self.walk(<_Node>PyTuple_GET_ITEM(node.children, i), <object>item, block, place, walk, objects,
-                             kept):
-                return False
-            i += 1
+        with cython.critical_section(value):
+            while PyDict_Next(value, &position, &key, &item):
+                if i >= PyTuple_GET_SIZE(node.keys):
+                    return False
+                wanted = <object>PyTuple_GET_ITEM(node.keys, i)
+                if <object>key is not wanted and <object>key != wanted:
+                    return False
+                if not self.walk(<_Node>PyTuple_GET_ITEM(node.children, i), <object>item, block, place, walk,
+                                 objects, kept):
+                    return False
+                i += 1
         return True
 
     cdef bint add_tensor(self, _Node node, object tensor, char* to, Walk* walk, list kept) except -1:

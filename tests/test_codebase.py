@@ -179,6 +179,23 @@ def test_import_loads_neither_torch_nor_native_modules(run_python):
     assert done.stdout.splitlines() == ["[] 1", "False", "True True"]
 
 
+def test_native_modules_leave_a_free_threaded_interpreter_free(run_python):
+    """Of one that doesn't say that it can do without, the import brings the interpreter's lock back."""
+    done = run_python(
+        "import sys, sysconfig, warnings; warnings.simplefilter('error')\n"
+        "import numpy, torch\n"
+        "before = getattr(sys, '_is_gil_enabled', lambda: True)()\n"
+        "import pyfastdl._core, pyfastdl._samples, pyfastdl._workers\n"
+        "print(before == getattr(sys, '_is_gil_enabled', lambda: True)())\n"
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pyfastdl").glob("*.pyx")), ids=name)
+def test_cython_modules_say_that_they_need_no_interpreters_lock(path):
+    assert "freethreading_compatible=True" in path.read_text().splitlines()[0]
+
+
 # -- the project file
 
 

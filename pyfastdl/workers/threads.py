@@ -260,6 +260,13 @@ class ThreadPool:
             self._parked.notify_all()
         return None
 
+    def fail(self, job: Job, place: int, worker: int, error: BaseException) -> None:
+        """A part of a job failed. Of several, the first one counts."""
+        with self._lock:
+            if place < job.error_place:
+                job.error, job.error_place, job.error_worker = error, place, worker
+                job.error_index = job.index if context.index is None else context.index
+
     def settle(self, work: Work, job: Job, worker: int, parts: int, wall: float, cpu: float) -> None:
         """So many parts of a job are through, with or without an error."""
         self._part_seconds = wall / parts if self._part_seconds <= 0 else (self._part_seconds * 3 + wall / parts) / 4
@@ -323,9 +330,7 @@ def _serve(pool: ThreadPool, worker: int) -> None:
                     raise RuntimeError(broken)
                 work.do(job, place, worker)
             except BaseException as error:
-                if place < job.error_place:
-                    job.error, job.error_place, job.error_worker = error, place, worker
-                    job.error_index = job.index if context.index is None else context.index
+                pool.fail(job, place, worker, error)
                 break
         job.loading.pop(worker, None)
         context.index = None
