@@ -222,8 +222,7 @@ cdef class Schema:
     cdef bint walk(self, _Node node, object value, char* block, Py_ssize_t place, Walk* walk, list objects,
                    list kept) except -1:
         cdef Py_ssize_t i, position
-        cdef PyObject* key
-        cdef PyObject* item
+        cdef PyObject *key, *item
         cdef char* to
         cdef int overflow = 0
         if type(value) is not node.type:
@@ -258,8 +257,8 @@ cdef class Schema:
                 return False
             for i in range(PyTuple_GET_SIZE(node.children)):
                 # Whoever still has the list may change it meanwhile.
-                if i >= PyList_GET_SIZE(value) or not self.walk(
-                        <_Node>PyTuple_GET_ITEM(node.children, i), (<list>value)[i], block, place, walk, objects, kept):
+                if i >= PyList_GET_SIZE(value) or not self.walk(<_Node>PyTuple_GET_ITEM(node.children, i),
+                                                                (<list>value)[i], block, place, walk, objects, kept):
                     return False
             return True
         # K_DICT. In the schema's order, since the batch's first sample decides on the order of the batch's keys.
