@@ -160,6 +160,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         )
         self.in_order = in_order
         self._auto_width: Width | None = None
+        if not hasattr(type(self).__init__, "__wrapped__"):
+            # Lightning wraps the constructors that it finds when it calls a hook, and notes their arguments for making
+            # a loader anew. A class that is imported in the hook isn't found, and what is noted is torch's part of it.
+            # Without notes it goes by attributes, which say everything.
+            for notes in ("__pl_saved_args", "__pl_attrs_record"):
+                self.__dict__.pop(notes, None)
         if self.worker_mode == "native":
             self._lowering.of(self)  # for what it refuses
 

@@ -31,7 +31,7 @@ class Points(torch.utils.data.Dataset):
 
 def loader(**arguments):
     # fork: whatever Python's default is, a class that was typed in here is known to the workers
-    context = {"multiprocessing_context": "fork"} if MODE == "process" else {}
+    context = {"multiprocessing_context": "fork"} if MODE != "thread" else {}
     arguments = {"dataset": Points(), "batch_size": 8, "shuffle": True, "num_workers": 2, **context, **arguments}
     return pyfastdl.DataLoader(**arguments, worker_mode=MODE)
 
@@ -169,5 +169,5 @@ def test_a_notebook_trains_is_interrupted_and_leaves_nothing(client, tmp_path):
     *printed, pids = printed
     words = [f"{mode} {what}" for mode in MODES for what in ("trained", "trained", "went on", "flat")]
     assert printed == [*words, "no process left"]
-    assert len(pids.split()) == (2 if MODES[-1] == "process" else 0)
+    assert len(pids.split()) == (0 if MODES[-1] == "thread" else 2)
     assert until(lambda: not any(map(psutil.pid_exists, map(int, pids.split()))))

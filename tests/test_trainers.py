@@ -8,11 +8,14 @@ import accelerate
 import pytest
 import pytorch_lightning as pl
 import torch
+import torchvision
 from lightning_fabric.utilities.data import _replace_dunder_methods
 from loaders import MODES, By, Squares, assert_same
+from PIL import Image
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.data import _update_dataloader
 from torch.utils.data import DataLoader, DistributedSampler
+from torchvision import transforms as v1
 
 import pyfastdl
 from pyfastdl import transforms as T
@@ -24,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:::lightning_fabric"),
 ]
 
-PROCESSES = pytest.mark.parametrize("mode", MODES)
+EACH_MODE = pytest.mark.parametrize("mode", MODES)
 
 
 class Net(pl.LightningModule):
@@ -54,15 +57,25 @@ def trainer(folder, **arguments):
     return pl.Trainer(accelerator="cpu", devices=1, default_root_dir=folder, **quiet, **arguments)
 
 
-def train_loader(cls, seed=5, **arguments):
+def train_loader(cls, seed=5, dataset=None, **arguments):
     generator = torch.Generator().manual_seed(seed)
-    return cls(Squares(22), batch_size=4, shuffle=True, generator=generator, **arguments)
+    return cls(dataset or Squares(22), batch_size=4, shuffle=True, generator=generator, **arguments)
+
+
+@pytest.fixture
+def classes(tmp_path):
+    """torchvision's dataset of 22 images of 22 classes, that is lowered."""
+    for i in range(22):
+        (tmp_path / "images" / f"{i:02}").mkdir(parents=True)
+        Image.new("RGB", (8, 4), (i, 2 * i, 3 * i)).save(tmp_path / "images" / f"{i:02}" / "0.png")
+    transform = v1.Compose([v1.Resize((1, 2)), v1.ToTensor()])
+    return torchvision.datasets.ImageFolder(str(tmp_path / "images"), transform)
 
 
 # -- Lightning
 
 
-@PROCESSES
+@EACH_MODE
 @pytest.mark.parametrize("workers", [0, 2])
 def test_lightning_trains_as_with_the_stock_loader(mode, workers, tmp_path):
     """Sanity check, training and validation: the same batches at the same steps, and so the same weights."""
@@ -77,11 +90,11 @@ def test_lightning_trains_as_with_the_stock_loader(mode, workers, tmp_path):
     assert len(runs[0][0]) == 2 * 6 and len(runs[0][1]) == 2 + 2 * 4
 
 
-@PROCESSES
+@pytest.mark.parametrize("mode", [*MODES, "native"])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_lightning_goes_on_from_a_checkpoint(mode, workers, tmp_path):
+def test_lightning_goes_on_from_a_checkpoint(mode, workers, tmp_path, classes):
     """In mid-epoch, at an epoch's last step, and in the validation after it: the batches are those of one run."""
-    arguments = {"num_workers": workers, "worker_mode": mode}
+    arguments = {"num_workers": workers, "worker_mode": mode, "dataset": classes if mode == "native" else Squares(22)}
     validation = DataLoader(Squares(4), batch_size=4)
     every = ModelCheckpoint(tmp_path, filename="{step}", every_n_train_steps=3, save_top_k=-1)
     validated = ModelCheckpoint(
@@ -101,7 +114,7 @@ def test_lightning_goes_on_from_a_checkpoint(mode, workers, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["in a hook", "elsewhere"])
-def test_what_lightning_makes_anew_is_ours(where, monkeypatch):
+def test_what_lightning_makes_anew_is_ours(where, classes, monkeypatch):
     """Its way to put another sampler in, from a loader's attributes or (made in a hook) from its arguments."""
     monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
     cases = [
@@ -110,13 +123,16 @@ def test_what_lightning_makes_anew_is_ours(where, monkeypatch):
         {"worker_mode": "process", "num_workers": 1, "multiprocessing_context": "fork"},
         {"num_workers": "auto", "drop_last": True},
         {"num_workers": 0, "collate_fn": list, "generator": torch.Generator()},
+        {"dataset": classes},
+        {"dataset": classes, "num_workers": 2, "worker_mode": "native"},
     ]
     for arguments in cases:
+        arguments = {"dataset": Squares(), **arguments}
         if where == "in a hook":
             with _replace_dunder_methods(DataLoader, "dataset"):
-                loader = pyfastdl.DataLoader(Squares(), batch_size=4, shuffle=True, **arguments)
+                loader = pyfastdl.DataLoader(batch_size=4, shuffle=True, **arguments)
         else:
-            loader = pyfastdl.DataLoader(Squares(), batch_size=4, shuffle=True, **arguments)
+            loader = pyfastdl.DataLoader(batch_size=4, shuffle=True, **arguments)
         sampler = DistributedSampler(loader.dataset, 2, 1)
         again = _update_dataloader(loader, sampler)
         assert type(again) is pyfastdl.DataLoader
@@ -126,11 +142,15 @@ def test_what_lightning_makes_anew_is_ours(where, monkeypatch):
                 assert getattr(again, name) == value, name
         assert again.multiprocessing_context == loader.multiprocessing_context
         assert again.explain() == loader.explain()
-        assert len(again) == len(DataLoader(Squares(13), batch_size=4, drop_last=loader.drop_last))
+        if arguments["dataset"] is classes:
+            assert next(iter(again))[0].shape == (4, 3, 1, 2)
+            assert "decoded natively" in again.explain().splitlines()[0]
+        half = Squares(len(loader.dataset) // 2)
+        assert len(again) == len(DataLoader(half, batch_size=4, drop_last=loader.drop_last))
 
 
 def test_lightning_shares_the_samples_out_to_two_processes(run_python, tmp_path):
-    """Loaders made in a hook and outside one get their sampler by Lightning, and stay ours."""
+    """Loaders made in hooks (the first of which imports the class) get their sampler by Lightning, and stay ours."""
     code = """
 import json, os, sys, warnings
 warnings.simplefilter("ignore")
@@ -147,6 +167,8 @@ class Net(pl.LightningModule):
         self.seen = {"train": [[], []], "val": [[], []]}
     def train_dataloader(self):
         return pyfastdl.DataLoader(Data(), batch_size=4, shuffle=True, num_workers="auto")
+    def val_dataloader(self):
+        return pyfastdl.DataLoader(Data(), 4, num_workers=2, worker_mode="process")
     def training_step(self, batch, _):
         self.seen["train"][self.current_epoch] += batch[1].tolist()
         return self.layer(batch[0]).mean()
@@ -163,10 +185,9 @@ class Net(pl.LightningModule):
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), 1e-4)
 if __name__ == "__main__":
-    val = pyfastdl.DataLoader(Data(), batch_size=4, num_workers=2, worker_mode="process")
     trainer = pl.Trainer(accelerator="cpu", devices=2, strategy="ddp_fork", max_epochs=2, num_sanity_val_steps=0,
         logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
-    trainer.fit(Net(), val_dataloaders=val)
+    trainer.fit(Net())
 """
     done = run_python(code, env={"PYFASTDL_WORKER_MODE": ""}, timeout=200)
     assert done.returncode == 0, done.stderr
@@ -189,7 +210,7 @@ def accelerator():
     accelerate.state.AcceleratorState._reset_state(True)
 
 
-@PROCESSES
+@EACH_MODE
 def test_a_prepared_loader_has_the_stock_loaders_batches(mode, accelerator):
     runs = []
     for cls, arguments in ((DataLoader, {}), (pyfastdl.DataLoader, {"num_workers": 1, "worker_mode": mode})):
@@ -280,7 +301,7 @@ if __name__ == "__main__":
 # -- torch's own sampler, by hand
 
 
-@PROCESSES
+@EACH_MODE
 def test_distributed_sampler(mode):
     dataset = Squares(25)
     for epoch in (0, 1):
