@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Pipeline", "TimedOut"]
+__all__ = ["PENDING", "Pending", "Pipeline", "TimedOut"]
 
 # A native wait returns at least this often, in seconds, so that signal handlers get their turn.
 _SLICE = 0.1
@@ -30,12 +30,24 @@ class TimedOut(LoaderError):
     """No batch came in time. It may still come: the next call waits for it again."""
 
 
+class Pending:
+    """What :meth:`Pipeline.poll` gives when its time is up."""
+
+
+PENDING = Pending()
+
+
 class Pipeline:
     """Batches of indices in, tuples of DLPack capsules out.
 
     Args:
         **config: what ``_core.Pipeline`` takes.
+
+    Attributes:
+        cells: which of the samples that were opened the batch given last has; empty: all of them.
     """
+
+    cells: Sequence[int] = ()
 
     def __init__(self, **config: Any) -> None:
         self._native = _core.Pipeline(**config)
@@ -81,15 +93,22 @@ class Pipeline:
             if stop():
                 raise LoaderError("the epoch was closed while a batch was waited for")
             wait = _SLICE if end is None else min(_SLICE, max(0.0, end - time.monotonic()))
-            what, capsules = self._native.next(wait)
-            if what == "batch":
-                return tuple(capsules)
-            if what == "nothing_open":
-                return None
-            if what == "need_pillow":
-                self._start_pillow()
-            elif end is not None and time.monotonic() >= end:
+            capsules = self.poll(wait)
+            if not isinstance(capsules, Pending):
+                return capsules
+            if end is not None and time.monotonic() >= end:
                 raise TimedOut(self._timeout_message(timeout))
+
+    def poll(self, wait: float) -> tuple[Any, ...] | Pending | None:
+        """:meth:`next`, or ``PENDING`` after so many seconds."""
+        what, capsules, self.cells = self._native.next(wait)
+        if what == "batch":
+            return capsules
+        if what == "nothing_open":
+            return None
+        if what == "need_pillow":
+            self._start_pillow()
+        return PENDING
 
     def take_errors(self) -> list[tuple[int, str, str, int | None]]:
         return self._native.take_errors()

@@ -79,8 +79,13 @@ class BatchDecoder:
         assert capsules is not None
         return [torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules]
 
-    def one(self, index: int, seed: int, epoch: int, occurrence: int = 0) -> list[torch.Tensor]:
+    def one(
+        self, index: int, seed: int, epoch: int, occurrence: int = 0, *, place: int | None = None
+    ) -> list[torch.Tensor]:
         """The image in each view, (3, H, W), of whatever size.
+
+        Args:
+            place: the sample whose place it takes, and whose random numbers it gets; None: its own.
 
         Raises:
             SampleError, OSError: it can't be loaded.
@@ -88,7 +93,7 @@ class BatchDecoder:
         # At full size: what "fast" may leave out is known by the plan only, which gets the whole image here.
         rgb = decode_image(self._paths[index], apply_exif_orientation=self._decoding.apply_exif_orientation)
         return [
-            _tensor(plan.apply(rgb, seed & _MASK64, epoch, index, occurrence, view))
+            _tensor(plan.apply(rgb, seed & _MASK64, epoch, index if place is None else place, occurrence, view))
             for view, plan in enumerate(self._plans)
         ]
 

@@ -1,11 +1,14 @@
-"""The exceptions of pyfastdl. Wrong arguments raise Python's built-in classes."""
+"""The exceptions of pyfastdl, and samples that failed. Wrong arguments raise Python's built-in classes."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-__all__ = ["FailedSample", "LoaderError", "SampleError"]
+__all__ = ["FailedSample", "Failure", "LoaderError", "SampleError", "add_note"]
+
+#: index, path, reason, and the index that took its place: what a FailedSample is made of
+Failure = tuple[int, str, str, int | None]
 
 
 class LoaderError(RuntimeError):
@@ -59,3 +62,12 @@ class FailedSample:
     path: str
     reason: str
     replaced_by: int | None = None
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """``error.add_note``, which Python 3.10 doesn't have yet (there the note is kept, but not shown)."""
+    try:
+        notes = [*getattr(error, "__notes__", ()), note]
+        error.__notes__ = notes  # type: ignore[attr-defined]
+    except Exception:  # a class with slots, or one that refuses attributes
+        return

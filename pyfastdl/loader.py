@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 import weakref
 from collections.abc import Iterable
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import torch
 
 from pyfastdl import _core
-from pyfastdl._arguments import MAX_COUNT, MAX_EPOCH, flag, integer, integer_in, one_of, refuse_others
-from pyfastdl._pipeline import Pipeline
+from pyfastdl._arguments import MAX_COUNT, MAX_EPOCH, flag, integer, integer_in, one_of, refuse_others, seed_bits
 from pyfastdl.decoding import DecodeOptions
 from pyfastdl.epoch import Epoch
-from pyfastdl.errors import FailedSample, LoaderError, SampleError
-from pyfastdl.sampling import make_batch_source
+from pyfastdl.errors import FailedSample, Failure, LoaderError
+from pyfastdl.native_batches import NativeBatches
+from pyfastdl.order import Order, between_epochs, checked, deciding_generators, restore
+from pyfastdl.pipelines import Pipelines
+from pyfastdl.sampling import check_sampler, make_batch_source
 from pyfastdl.sources import open_source
 from pyfastdl.staging import DTYPES, BatchNormalize, Staging
 from pyfastdl.stats import Stats
 from pyfastdl.transforms.compose import Views, as_transform, views_of
 
-__all__ = ["FailedSample", "NativeLoader"]
+if TYPE_CHECKING:
+    from pyfastdl.callable_batches import CallableBatches
+    from pyfastdl.workers.blocks import ThreadBlocks
 
-# Threads that wait for files which the page cache doesn't have; they use no CPU while they wait.
-_READ_THREADS = 8
+__all__ = ["FailedSample", "NativeLoader"]
 
 # The list of failures stops growing here; `stats().failed_samples` goes on counting.
 _MAX_ERRORS = 10_000
@@ -46,17 +50,23 @@ class NativeLoader:
             ``torch.as_tensor(targets)``.
         return_index: adds the samples' indices (int64) to each batch.
         sampler, batch_sampler: any of torch's, instead of ``shuffle``.
-        transform: a list of :mod:`pyfastdl.transforms`. Without one the images must all have the same size. A list of
+        transform: a list of :mod:`pyfastdl.transforms`. Without one the images must all have the same size. Behind
+            them may stand functions of your own: each gets a sample's image as a tensor (3, H, W) of the loader's
+            dtype, its own to change, and the next one what it returns; a batch is what ``default_collate`` makes of the
+            results. They run ahead of the training loop on up to ``num_workers`` Python threads, where
+            :func:`pyfastdl.sample_rng` is reproducible and process-wide generators aren't. A list of
             lists (or of :class:`~pyfastdl.transforms.Compose`) gives several views of each sample; see
             :class:`~pyfastdl.transforms.Views`.
         num_workers: decode threads; "auto" is the CPUs that this process may really use (all of them: with several
             ranks on one machine, give each its share).
         device: where the batches go ("cuda", "cuda:1", a torch.device); None gives CPU tensors without a copy.
-        dtype: float32, float16, bfloat16 or uint8. With uint8 a Normalize runs on the batch's device and gives float32.
+        dtype: float32, float16, bfloat16 or uint8. With uint8 a Normalize runs on the batch's device and gives float32;
+            before a Python function it has run already, and that gets float32.
         memory_format: torch.contiguous_format or torch.channels_last.
         on_error: "raise" a :class:`SampleError` for a sample that can't be loaded; "replace" it by another one of the
             dataset, chosen by the sample's own random numbers; or "skip" it, which makes its batch smaller. All are
-            listed in :attr:`errors`. A lack of memory is never passed over: it raises MemoryError.
+            listed in :attr:`errors`. A lack of memory is never passed over: it raises MemoryError. What a Python
+            function of the transform raises is raised as it was, with a note; or treated like a file that is broken.
         prefetch_factor: batches that are worked on ahead, in all.
         generator: a torch.Generator that seeds come from, when ``seed`` isn't given.
         decode: "exact", or "fast": JPEGs are decoded at 1/8, 1/4 or 1/2 of their size where the transform's first crop
@@ -130,7 +140,6 @@ class NativeLoader:
     ) -> None:
         refuse_others("NativeLoader", others)
         self._closed = False
-        self._idle: list[Pipeline] = []  # at most one; a list, because its pop() is atomic
         self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._pid = os.getpid()
 
@@ -156,9 +165,16 @@ class NativeLoader:
         # A batch's images are a tuple of tensors, one a view.
         self._has_views = isinstance(self.transform, Views)
         views = views_of(self.transform)
-        on_device = [dtype == torch.uint8 and view.normalization is not None for view in views]
+        self._callables = [view.callables for view in views]
+        # A callable gets an image that is normalised already, so the core does that.
+        on_device = [dtype == torch.uint8 and view.normalization is not None and not view.callables for view in views]
+        self._channels_last = memory_format == torch.channels_last
         self._plans = [
-            view.plan(dtype=DTYPES[dtype], channels_last=memory_format == torch.channels_last, normalize=not later)
+            view.plan(
+                dtype=None if dtype == torch.uint8 and view.normalization and not later else DTYPES[dtype],
+                channels_last=self._channels_last,
+                normalize=not later,
+            )
             for view, later in zip(views, on_device, strict=True)
         ]
         self._staging = Staging(
@@ -170,8 +186,8 @@ class NativeLoader:
         self.dataset = open_source(data, targets)
         for note in self.dataset.notes:
             warnings.warn(note, stacklevel=2)
-        _check_sampler(sampler)
-        _check_sampler(batch_sampler)
+        for owner in (sampler, batch_sampler):
+            check_sampler(owner, NativeLoader)
         self.batch_size = integer_in("batch_size", batch_size, 1, MAX_COUNT)
         self.drop_last = flag("drop_last", drop_last)
         self._batches = make_batch_source(
@@ -184,11 +200,24 @@ class NativeLoader:
         )
         self.sampler = sampler
         self.batch_sampler = batch_sampler
-        self._targets = None if self.dataset.target_array is None else _core.Targets(self.dataset.target_array)
         self._return_index = flag("return_index", return_index)
-        self._cell_sizes = [plan.static_output_size() for plan in self._plans]  # None: as the first image's
+        self._pipelines = Pipelines(
+            self.dataset.paths,
+            self._plans,
+            self.decoding,
+            targets=None if self.dataset.target_array is None else _core.Targets(self.dataset.target_array),
+            prefetch=self.prefetch_factor,
+            # Those that are in the callables' hands are still in their slots.
+            held=self.prefetch_factor if any(self._callables) else 1,
+            decode_threads=self.num_workers,
+            return_index=self._return_index or any(self._callables),
+            on_error=self.on_error,
+        )
 
         self._next_epoch = 0
+        self._order: Order | None = None  # of the epoch that was started last
+        self._resumed: dict[str, Any] | None = None
+        self._idle_blocks: list[ThreadBlocks] = []  # at most one, of an epoch with callables that is over
         # Weakly: an epoch holds its loader, and threads must end when both are dropped, not when the collector runs.
         self._last: weakref.ref[Epoch] | None = None
         self._last_stats = Stats()
@@ -208,11 +237,19 @@ class NativeLoader:
         epoch = self._next_epoch
         if epoch > MAX_EPOCH:
             raise ValueError(f"epoch {MAX_EPOCH} is the last one that has random numbers of its own: set_epoch(0)")
-        seed = self.seed
+        resumed = self._resumed
+        generators, spare = self._generators()
+        spared = restore(resumed["generators"], generators, spare) if resumed is not None else None
+        middle = resumed if resumed is not None and resumed["seed"] is not None else None
+        seed = self.seed if middle is None else middle["seed"]
         if seed is None:
             # One draw, as torch's DataLoader draws its base seed.
             seed = int(torch.empty((), dtype=torch.int64).random_(generator=self.generator).item())
-        started = Epoch(self, seed, epoch)
+        if resumed is not None and middle is None and resumed["sampler"] is not None:
+            self._batches.stateful_sampler().load_state_dict(copy.deepcopy(resumed["sampler"]))
+        self._order = Order(self._batches, len(self.dataset), seed, epoch, generators, middle, spared)
+        started = Epoch(self, self._order)
+        self._resumed = None
         self._next_epoch = epoch + 1
         self._running.add(started)
         self._last = weakref.ref(started)
@@ -220,9 +257,46 @@ class NativeLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` starts this epoch, and the ones after it count on from there. A sampler that has a
-        ``set_epoch`` (DistributedSampler) is told too."""
+        ``set_epoch`` (DistributedSampler) is told too. A state that was loaded stays, if it is of this epoch."""
         self._next_epoch = integer_in("epoch", epoch, 0, MAX_EPOCH)
         self._batches.set_epoch(self._next_epoch)
+        if self._resumed is not None and self._resumed["epoch"] != self._next_epoch:
+            self._resumed = None
+
+    # -- resume
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the epoch that was started last is: for a checkpoint, beside the model's.
+
+        A loader of the same dataset and arguments that loads it goes on with the next batch, then with the next epochs,
+        as this one would, to the bit. ``num_workers`` and ``prefetch_factor`` may be others, and it does not matter
+        which batches were loaded ahead. It holds numbers and tensors only, as far as a sampler's own ``state_dict``
+        does, and so ``torch.load(..., weights_only=True)`` reads it.
+        """
+        if self._resumed is not None:
+            return dict(self._resumed)
+        if self._order is None or self._order.finished:
+            return between_epochs(self._batches, len(self.dataset), self._next_epoch, self._generators()[0])
+        return self._order.state()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next ``iter()`` goes on where ``state_dict()`` was called. Batches that were handed out before aren't
+        loaded again; a sampler is asked for their indices again, unless it has a ``state_dict`` of its own.
+
+        The generators that decide on the order and on seeds get the states that they had at that ``iter()``:
+        ``generator``, a sampler's own, and torch's default one where seeds come from it, or a sampler draws from it.
+
+        Raises:
+            ValueError: not such a state; or of a dataset of another length, another order, another version.
+        """
+        self._resumed = checked(state, self._batches, len(self.dataset), len(self._generators()[0]))
+        self._next_epoch = state["epoch"]
+        if state["sampler_epoch"] is not None:
+            self._batches.set_epoch(state["sampler_epoch"])
+        self._order = None
+
+    def _generators(self) -> tuple[list[torch.Generator], bool]:
+        return deciding_generators(self._batches, self.seed, self.generator)
 
     # -- what happened
 
@@ -246,8 +320,8 @@ class NativeLoader:
             return
         for epoch in list(self._running):
             epoch.close()
-        while self._idle:
-            self._idle.pop().close()
+        self._pipelines.close()
+        self._idle_blocks.clear()
 
     def __enter__(self) -> NativeLoader:
         return self
@@ -263,43 +337,31 @@ class NativeLoader:
 
     # -- for Epoch
 
-    def _take_pipeline(self, batch_size: int) -> Pipeline:
-        """An idle pipeline with slots for batches of that size, or a new one."""
-        try:
-            pipeline = self._idle.pop()
-        except IndexError:
-            pass
-        else:
-            if pipeline.batch_size >= batch_size:
-                return pipeline
-            pipeline.close()
-        if None in self._cell_sizes:
-            first = self._first_size()
-            self._cell_sizes = [
-                size or plan.output_size(*first) for plan, size in zip(self._plans, self._cell_sizes, strict=True)
-            ]
-        return Pipeline(
-            paths=self.dataset.paths,
-            views=list(zip(self._plans, self._cell_sizes, strict=True)),
-            targets=self._targets,
-            batch_size=batch_size,
-            prefetch=self.prefetch_factor,
-            decode_threads=self.num_workers,
-            read_threads=_READ_THREADS,
-            return_index=self._return_index,
+    def _start_batches(self, order: Order) -> NativeBatches | CallableBatches:
+        ahead = self.prefetch_factor
+        native = NativeBatches(self._pipelines, self._batches.capacity, ahead, seed_bits(order.seed), order.epoch)
+        if not any(self._callables):
+            return native
+        from pyfastdl.callable_batches import CallableBatches, take_blocks
+        from pyfastdl.callables import CallableWork
+
+        work = CallableWork(
+            self.dataset,
+            self._plans,
+            self._pipelines.cell_sizes(),
+            self._callables,
+            self.decoding,
+            num_workers=self.num_workers,
             on_error=self.on_error,
-            **self.decoding.config(),
+            return_index=self._return_index,
+            channels_last=self._channels_last,
+            blocks=None if self._channels_last else take_blocks(self._idle_blocks, ahead, self._batches.capacity),
+            seed=order.seed,
+            epoch=order.epoch,
         )
+        return CallableBatches(native, work, self.num_workers, ahead, self._idle_blocks)
 
-    def _give_back(self, pipeline: Pipeline) -> None:
-        """Takes a pipeline that nobody uses any more; one is kept for the next epoch."""
-        if self._closed or self._idle:
-            pipeline.close()
-            return
-        pipeline.cancel()
-        self._idle.append(pipeline)
-
-    def _add_errors(self, errors: list[tuple[int, str, str, int | None]]) -> None:
+    def _add_errors(self, errors: list[Failure]) -> None:
         room = _MAX_ERRORS - len(self._errors)
         self._errors.extend(FailedSample(*error) for error in errors[:room])
 
@@ -307,27 +369,10 @@ class NativeLoader:
         """In a forked child: forgets the parent's threads, which don't exist here."""
         if self._pid == os.getpid():
             return
-        self._idle = []
+        self._pipelines.forget()
         self._last = None
         self._running = weakref.WeakSet()
         self._pid = os.getpid()
-
-    def _first_size(self) -> tuple[int, int]:
-        """The first image's size: where a transform fixes none, what it makes of this image all others must become."""
-        from pyfastdl.images import decode_image
-
-        paths = self.dataset.paths
-        for index in range(min(len(paths), 10)):
-            try:
-                height, width = decode_image(
-                    paths[index], apply_exif_orientation=self.decoding.apply_exif_orientation
-                ).shape[:2]
-            except (OSError, SampleError) as error:
-                failure = error
-                continue
-            return int(height), int(width)
-        reason = failure.reason if isinstance(failure, SampleError) else str(failure)
-        raise SampleError(paths[0], 0, f"none of the first images can be loaded, so their size is unknown: {reason}")
 
 
 def _workers(num_workers: Any) -> int:
@@ -339,14 +384,3 @@ def _workers(num_workers: Any) -> int:
             f'num_workers must be "auto" or at least 1, got {number}: NativeLoader decodes on threads of its own'
         )
     return integer_in("num_workers", number, 1, MAX_COUNT)
-
-
-def _check_sampler(sampler: Any) -> None:
-    """A sampler over a loader would count its batches."""
-    for owner in (sampler, getattr(sampler, "sampler", None)):
-        for attribute in ("data_source", "dataset"):
-            if isinstance(getattr(owner, attribute, None), NativeLoader):
-                raise ValueError(
-                    "the sampler was made over a NativeLoader, whose length is its number of batches: "
-                    "make it over the loader's .dataset, or over range(number of files)"
-                )

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["BatchSource", "FromBatchSampler", "FromSampler", "OwnOrder", "make_batch_source"]
+__all__ = [
+    "BatchSource", "FromBatchSampler", "FromSampler", "OwnOrder", "check_sampler", "make_batch_source", "sampler_chain",
+]  # fmt: skip
 
 
 class BatchSource(abc.ABC):
@@ -20,6 +23,10 @@ class BatchSource(abc.ABC):
 
     #: The largest batch to expect; a larger one is possible from a batch sampler, and only costs time.
     capacity: int
+    #: Whether an index may come more than once in an epoch.
+    may_repeat = True
+    #: torch's sampler or batch sampler, where there is one.
+    sampler: Any = None
 
     @abc.abstractmethod
     def __len__(self) -> int: ...
@@ -28,16 +35,72 @@ class BatchSource(abc.ABC):
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         """The batches of one epoch."""
 
-    def set_epoch(self, epoch: int) -> None:  # noqa: B027  (most sources have nobody to tell)
+    @abc.abstractmethod
+    def words(self) -> str:
+        """What the order is, in words: a state of another one is refused."""
+
+    def set_epoch(self, epoch: int) -> None:
         """Tells samplers that follow the epoch (DistributedSampler) which one comes next."""
+        follower = self._follower()
+        if follower is not None:
+            follower.set_epoch(epoch)
+
+    def sampler_epoch(self) -> int | None:
+        """Which epoch such a sampler was told, by whomever; None where there is none that can say it."""
+        epoch = getattr(self._follower(), "epoch", None)
+        return epoch if isinstance(epoch, int) else None
+
+    def _follower(self) -> Any:
+        return next((one for one in sampler_chain(self.sampler) if callable(getattr(one, "set_epoch", None))), None)
+
+    def stateful_sampler(self) -> Any:
+        """The first one that saves and loads its own state, or None."""
+        for one in sampler_chain(self.sampler):
+            if all(callable(getattr(one, name, None)) for name in ("state_dict", "load_state_dict")):
+                return one
+        return None
+
+    def generators(self) -> list[torch.Generator]:
+        """The samplers' own."""
+        found = (getattr(one, "generator", None) for one in sampler_chain(self.sampler))
+        return [generator for generator in found if isinstance(generator, torch.Generator)]
+
+
+def sampler_chain(sampler: Any) -> Iterator[Any]:
+    """A sampler, the one that it wraps, and so on."""
+    seen: set[int] = set()
+    while sampler is not None and id(sampler) not in seen:
+        seen.add(id(sampler))
+        yield sampler
+        sampler = getattr(sampler, "sampler", None)
+
+
+def check_sampler(sampler: Any, loader: type) -> None:
+    """
+    Raises:
+        ValueError: for a sampler over a loader of that class: it would count the loader's batches.
+    """
+    for owner in (sampler, getattr(sampler, "sampler", None)):
+        for attribute in ("data_source", "dataset"):
+            if isinstance(getattr(owner, attribute, None), loader):
+                raise ValueError(
+                    f"the sampler was made over a {loader.__name__}, whose length is its number of batches: "
+                    "make it over the loader's .dataset, or over range(number of files)"
+                )
 
 
 def _count(samples: int, batch_size: int, drop_last: bool) -> int:
     return samples // batch_size if drop_last else -(-samples // batch_size)
 
 
+def _cut(batch_size: int, drop_last: bool) -> str:
+    return f"batch_size={batch_size}, drop_last={drop_last}"
+
+
 class OwnOrder(BatchSource):
     """All samples, one after another or shuffled natively for (seed, epoch)."""
+
+    may_repeat = False
 
     def __init__(self, samples: int, batch_size: int, shuffle: bool, drop_last: bool) -> None:
         self._samples = samples
@@ -48,6 +111,9 @@ class OwnOrder(BatchSource):
 
     def __len__(self) -> int:
         return _count(self._samples, self._batch_size, self._drop_last)
+
+    def words(self) -> str:
+        return f"shuffle={self._shuffle} and {_cut(self._batch_size, self._drop_last)}"
 
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         from pyfastdl import _core
@@ -64,7 +130,7 @@ class FromSampler(BatchSource):
     """Indices from any iterable of integers, cut into batches."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
-        self._sampler = sampler
+        self.sampler = sampler
         self._batch_size = batch_size
         self._drop_last = drop_last
         self.capacity = batch_size
@@ -72,11 +138,14 @@ class FromSampler(BatchSource):
             self.capacity = max(1, min(batch_size, len(sampler)))
 
     def __len__(self) -> int:
-        return _count(len(self._sampler), self._batch_size, self._drop_last)  # type: ignore[arg-type]
+        return _count(len(self.sampler), self._batch_size, self._drop_last)
+
+    def words(self) -> str:
+        return f"a sampler and {_cut(self._batch_size, self._drop_last)}"
 
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
         batch: list[int] = []
-        for index in self._sampler:
+        for index in self.sampler:
             batch.append(operator.index(index))
             if len(batch) == self._batch_size:
                 yield np.array(batch, dtype=np.int64)
@@ -84,41 +153,27 @@ class FromSampler(BatchSource):
         if batch and not self._drop_last:
             yield np.array(batch, dtype=np.int64)
 
-    def set_epoch(self, epoch: int) -> None:
-        _tell(self._sampler, epoch)
-
 
 class FromBatchSampler(BatchSource):
     """Whole batches from any iterable of lists of integers."""
 
     def __init__(self, batch_sampler: Iterable[Iterable[int]]) -> None:
-        self._batch_sampler = batch_sampler
+        self.sampler = batch_sampler
         size = getattr(batch_sampler, "batch_size", None)
         self.capacity = size if isinstance(size, int) and size > 0 else 1
 
     def __len__(self) -> int:
-        return len(self._batch_sampler)  # type: ignore[arg-type]
+        return len(self.sampler)
+
+    def words(self) -> str:
+        return "a batch_sampler"
 
     def batches(self, seed: int, epoch: int) -> Iterator[npt.NDArray[np.int64]]:
-        for batch in self._batch_sampler:
+        for batch in self.sampler:
             indices = np.array([operator.index(index) for index in batch], dtype=np.int64)
             if indices.size == 0:
                 raise ValueError("the batch_sampler gave a batch without indices: leave such batches out")
             yield indices
-
-    def set_epoch(self, epoch: int) -> None:
-        _tell(self._batch_sampler, epoch)
-
-
-def _tell(sampler: Any, epoch: int) -> None:
-    """Calls ``set_epoch`` of the sampler, or of the one that a batch sampler wraps."""
-    seen: set[int] = set()
-    while sampler is not None and id(sampler) not in seen:
-        seen.add(id(sampler))
-        if callable(getattr(sampler, "set_epoch", None)):
-            sampler.set_epoch(epoch)
-            return
-        sampler = getattr(sampler, "sampler", None)
 
 
 def make_batch_source(

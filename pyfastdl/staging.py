@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pyfastdl.workers.device import mover
+
 if TYPE_CHECKING:
     from pyfastdl.transforms.compose import Compose
 
@@ -67,7 +69,7 @@ class Staging:
         normalize: for each view of a sample, what is still to be done to its pixels, or None.
 
     Attributes:
-        views: tensors of pixels in a batch; they are its first.
+        views: how many of a batch's parts are images; they are its first.
 
     Raises:
         ValueError: for a CUDA device that torch doesn't have.
@@ -82,11 +84,16 @@ class Staging:
             )
         self.views = len(normalize)
         self._normalize = normalize
+        self._move = mover(None if self.device is None or self.device.type == "cpu" else self.device)
 
-    def __call__(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        if self.device is not None and self.device.type != "cpu":
-            tensors = [tensor.to(self.device, non_blocking=True) for tensor in tensors]
+    def __call__(self, values: list[Any]) -> list[Any]:
+        """
+        Args:
+            values: the parts of a batch: tensors, or what default_collate made of the results of a user's functions.
+        """
+        if self._move is not None:
+            values = list(map(self._move, values))
         for view, normalize in enumerate(self._normalize):
             if normalize is not None:
-                tensors[view] = normalize(tensors[view])
-        return tensors
+                values[view] = normalize(values[view])
+        return values

@@ -31,10 +31,11 @@ class Stats:
         wait_s: the training loop waited for a batch.
         read_s, decode_s, transform_s: spent by the threads, added up over them (decode and transform are measured on
             one image in eight).
+        python_s: spent in the Python callables of the transform, added up over the threads that run them.
         idle_s: decode threads had nothing to do, added up over them: all slots were full, or files weren't read yet.
         wait_memory_s: threads waited for memory that others held for large images (``max_memory``), added up over them.
         peak_memory: the most bytes that such images held at a time, since the loader's threads were started.
-        num_workers: decode threads.
+        num_workers: decode threads; as many more run Python callables, where the transform has some.
     """
 
     samples: int = 0
@@ -53,6 +54,7 @@ class Stats:
     read_s: float = 0.0
     decode_s: float = 0.0
     transform_s: float = 0.0
+    python_s: float = 0.0
     idle_s: float = 0.0
     wait_memory_s: float = 0.0
     peak_memory: int = 0
@@ -79,6 +81,14 @@ class Stats:
             return f"the loader nearly keeps up: {share}, the rest was the training loop's own"
         workers = f"{self.num_workers} decode thread{'s' if self.num_workers != 1 else ''}"
         idle = self.idle_s / (self.wall_s * self.num_workers) if self.num_workers else 0.0
+        parts = {"reading": self.read_s, "decoding": self.decode_s, "resizing": self.transform_s}
+        python = self.python_s / (self.wall_s * self.num_workers) if self.num_workers else 0.0
+        if python > 0.5 and self.python_s > sum(parts.values()):
+            return (
+                f"the Python callables of the transform are the bottleneck: {share}; the threads that run them spent "
+                f"{python:.0%} of it in them: make them faster, use pyfastdl.transforms instead, or apply them to "
+                "whole batches in the training loop"
+            )
         if idle > 0.5 and self.waited_reads > self.cached_reads:
             return (
                 f"storage is the bottleneck: {share}, while {workers} waited for files {idle:.0%} of it: "
@@ -89,7 +99,6 @@ class Stats:
                 f"the loader is short of batches in flight: {share}, though {workers} were idle {idle:.0%} of it: "
                 "raise prefetch_factor, or make the batches larger"
             )
-        parts = {"reading": self.read_s, "decoding": self.decode_s, "resizing": self.transform_s}
         largest = max(parts, key=lambda name: parts[name])
         part = parts[largest] / (sum(parts.values()) or 1.0)
         return (
@@ -110,6 +119,7 @@ class Stats:
             ("decoded only in part", f"{self.region_samples} images{untrusted}"),
             ("not by pyfastdl", f"{self.libjpeg_samples} images by libjpeg-turbo, {self.pillow_samples} by Pillow"),
             ("transform", f"{self.transform_s:.2f} s"),
+            ("Python callables", f"{self.python_s:.2f} s"),
             ("large images", f"{self.peak_memory / 1e6:.1f} MB at most, {self.wait_memory_s:.2f} s waited for memory"),
             ("threads idle", f"{self.idle_s:.2f} s over {self.num_workers}"),
             ("failed samples", f"{self.failed_samples}"),

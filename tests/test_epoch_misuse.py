@@ -235,7 +235,7 @@ def test_threads_that_hang_share_one_patience(bitmaps, monkeypatch):
 
     monkeypatch.setattr(fallback, "decode_rgb", stuck)
     epoch = iter(pyfastdl.NativeLoader(bitmaps, 6, transform=TRANSFORM, num_workers=4))
-    pipeline = epoch._pipeline
+    pipeline = epoch._batches._pipeline
     pipeline._start_pillow()
     entered.wait()
     joined = []

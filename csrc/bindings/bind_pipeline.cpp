@@ -16,6 +16,7 @@
 #include "bindings/gil.h"
 #include "pipeline/pillow_worker.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/replacement.h"
 
 namespace py = pybind11;
 
@@ -133,17 +134,17 @@ class PipelineHandle {
     Batch batch;
     switch (without_gil([&] { return pipeline_->next(deadline_in(timeout), batch); })) {
       case NextResult::batch:
-        return py::make_tuple("batch", tensors(batch));
+        return py::make_tuple("batch", tensors(batch), batch.cells);
       case NextResult::nothing_open:
-        return py::make_tuple("nothing_open", py::none());
+        return py::make_tuple("nothing_open", py::tuple(), py::tuple());
       case NextResult::need_pillow:
-        return py::make_tuple("need_pillow", py::none());
+        return py::make_tuple("need_pillow", py::tuple(), py::tuple());
       case NextResult::timed_out:
-        return py::make_tuple("timed_out", py::none());
+        return py::make_tuple("timed_out", py::tuple(), py::tuple());
       case NextResult::interrupted:
         break;
     }
-    return py::make_tuple("interrupted", py::none());
+    return py::make_tuple("interrupted", py::tuple(), py::tuple());
   }
 
   py::dict stats() {
@@ -221,7 +222,7 @@ void bind_pipeline(py::module_& m) {
       .def(py::init([](std::shared_ptr<PathTable> paths,
                        const std::vector<std::pair<std::shared_ptr<Plan>, std::pair<int, int>>>& views,
                        std::shared_ptr<Targets> targets, std::uint32_t batch_size, std::uint32_t prefetch,
-                       unsigned decode_threads, unsigned read_threads, bool return_index,
+                       std::uint32_t held, unsigned decode_threads, unsigned read_threads, bool return_index,
                        const std::string& on_error, std::uint64_t max_pixels, int max_scans,
                        std::uint64_t max_memory, bool apply_exif_orientation, bool fast) {
              PipelineConfig config;
@@ -229,6 +230,7 @@ void bind_pipeline(py::module_& m) {
              for (const auto& [plan, size] : views) config.views.push_back({plan, {size.first, size.second}});
              config.batch_size = batch_size;
              config.prefetch = prefetch;
+             config.held = held;
              config.decode_threads = decode_threads;
              config.read_threads = read_threads;
              config.return_index = return_index;
@@ -240,21 +242,22 @@ void bind_pipeline(py::module_& m) {
              return std::make_shared<PipelineHandle>(std::move(config), targets ? *targets : Targets{});
            }),
            py::arg("paths"), py::arg("views"), py::kw_only(), py::arg("targets"), py::arg("batch_size"),
-           py::arg("prefetch"), py::arg("decode_threads"), py::arg("read_threads"), py::arg("return_index"),
-           py::arg("on_error"), py::arg("max_pixels"), py::arg("max_scans"), py::arg("max_memory"),
-           py::arg("apply_exif_orientation"), py::arg("fast"))
+           py::arg("prefetch"), py::arg("held") = 1, py::arg("decode_threads"), py::arg("read_threads"),
+           py::arg("return_index"), py::arg("on_error"), py::arg("max_pixels"), py::arg("max_scans"),
+           py::arg("max_memory"), py::arg("apply_exif_orientation"), py::arg("fast"))
       .def("start_epoch",
            [](PipelineHandle& self, std::uint64_t seed, std::uint32_t epoch) {
              without_gil([&] { self.pipeline().start_epoch(seed, epoch); });
            })
       .def("wants_batch",
            [](PipelineHandle& self) { return without_gil([&] { return self.pipeline().wants_batch(); }); })
-      .def("open",
-           [](PipelineHandle& self, const Indices& indices, const std::vector<std::uint32_t>& occurrences) {
-             const std::span span(indices.data(), static_cast<std::size_t>(indices.size()));
-             without_gil([&] { self.pipeline().open(span, occurrences); });
-           },
-           py::arg("indices"), py::arg("occurrences") = std::vector<std::uint32_t>{})
+      .def(
+          "open",
+          [](PipelineHandle& self, const Indices& indices, const std::vector<std::uint32_t>& occurrences) {
+            const std::span span(indices.data(), static_cast<std::size_t>(indices.size()));
+            without_gil([&] { self.pipeline().open(span, occurrences); });
+          },
+          py::arg("indices"), py::arg("occurrences") = std::vector<std::uint32_t>{})
       .def("next", &PipelineHandle::next, py::arg("timeout"))
       .def("open_batches",
            [](PipelineHandle& self) { return without_gil([&] { return self.pipeline().open_batches(); }); })
@@ -273,6 +276,14 @@ void bind_pipeline(py::module_& m) {
       .def("stats", &PipelineHandle::stats)
       .def("pillow_worker",
            [](PipelineHandle& self) { return std::make_unique<PillowWorker>(self.pipeline().core()); });
+
+  m.def(
+      "replacement",
+      [](std::uint64_t seed, std::uint32_t epoch, std::uint64_t index, std::uint32_t occurrence,
+         std::uint64_t samples,
+         std::uint32_t attempt) { return replacement({seed, epoch, index, occurrence}, samples, attempt); },
+      py::arg("seed"), py::arg("epoch"), py::arg("index"), py::arg("occurrence"), py::arg("samples"),
+      py::arg("attempt"), "The sample to try instead of one that failed; None when there is no further one.");
 
   py::class_<PillowWorker>(m, "PillowWorker")
       .def("next",

@@ -29,6 +29,7 @@ struct PipelineConfig {
   std::shared_ptr<const TargetTable> targets;  // nullptr: samples have none
   std::uint32_t batch_size = 1;                // the largest batch that open() takes
   std::uint32_t prefetch = 4;                  // batches open at once
+  std::uint32_t held = 1;  // batches that the consumer may keep in their slots, 1 to `prefetch`
   unsigned decode_threads = 1;
   unsigned read_threads = 4;
   bool return_index = false;
@@ -44,7 +45,8 @@ struct PipelineConfig {
 // Targets and indices are fields too.
 inline constexpr std::size_t kMaxViews = kMaxFields - 2;
 
-// prefetch open ones, the batch in the consumer's hands, and the one it still holds while it asks for the next.
+// prefetch open ones, the batch in the consumer's hands, and the one it still holds while it asks for the next. A
+// consumer that holds more has fewer open at a time; one slot is always left to open.
 inline std::uint32_t slots_of(const PipelineConfig& config) { return config.prefetch + 2; }
 
 }  // namespace pyfastdl

@@ -32,6 +32,8 @@ void check(const PipelineConfig& config) {
   }
   require(config.batch_size > 0, "batch_size must be positive, got 0");
   require(config.prefetch > 0, "prefetch_factor must be positive, got 0");
+  require(config.held > 0 && config.held <= config.prefetch,
+          "the consumer holds at least one batch, and at most as many as are open");
   require(config.decode_threads > 0, "num_workers must be positive, got 0");
   require(config.read_threads > 0, "a pipeline needs a reader thread");
 }
@@ -142,8 +144,9 @@ void Pipeline::open(std::span<const std::int64_t> indices, std::span<const std::
   } else if (occurrences.size() == indices.size()) {
     occurrences_.assign(occurrences.begin(), occurrences.end());
   } else {
-    throw Error(Errc::invalid_argument, "there are " + std::to_string(occurrences.size()) + " occurrences for " +
-                                            std::to_string(indices.size()) + " indices: give one an index, or none");
+    throw Error(Errc::invalid_argument, "there are " + std::to_string(occurrences.size()) +
+                                            " occurrences for " + std::to_string(indices.size()) +
+                                            " indices: give one an index, or none");
   }
   open_.push_back(core_->ring()->open(indices, occurrences_, {seed_, epoch_}));
   core_->queues().announce();
@@ -188,6 +191,7 @@ Pipeline::Harvest Pipeline::harvest(std::uint64_t sequence, Batch& batch) {
   LeaseRef lease = SlotLease::adopt(ring.segment(), slot);
 
   std::uint32_t size = ring.cell_count(slot);
+  batch.cells.clear();
   std::vector<Core::CellFailure> failures = core_->take_failures(sequence);
   for (const Core::CellFailure& f : failures) {
     if (f.failure.code != Errc::out_of_memory) errors_.push_back(f.failure);
@@ -206,13 +210,14 @@ Pipeline::Harvest Pipeline::harvest(std::uint64_t sequence, Batch& batch) {
             "; no replacement was found: " + std::to_string(tried - 1) + " other samples failed too";
         throw SampleFailureError(std::move(failure));
       }
-      size = close_gaps(slot);
+      batch.cells = close_gaps(slot);
+      size = static_cast<std::uint32_t>(batch.cells.size());
       if (size == 0) return Harvest::empty;
     }
   }
 
   add(core_->counters().batches, 1);
-  if (held > slots_of(config()) - config().prefetch - 1) {
+  if (held > config().held) {
     // The training loop keeps batches: this one gets memory of its own, so that the ring keeps its slots.
     lease = HeapLease::copy(*ring.segment(), slot, size);
     add(core_->counters().copied_batches, 1);
@@ -222,13 +227,14 @@ Pipeline::Harvest Pipeline::harvest(std::uint64_t sequence, Batch& batch) {
   return Harvest::batch;
 }
 
-std::uint32_t Pipeline::close_gaps(std::uint32_t slot) {
+std::vector<std::uint32_t> Pipeline::close_gaps(std::uint32_t slot) {
   Consumer& ring = *core_->ring();
   const std::vector<FieldSpec>& fields = ring.spec().fields;
   const std::uint32_t cells = ring.cell_count(slot);
-  std::uint32_t to = 0;
+  std::vector<std::uint32_t> remaining;
   for (std::uint32_t from = 0; from < cells; ++from) {
     if (ring.cell_state(slot, from) != CellState::published) continue;
+    const auto to = static_cast<std::uint32_t>(remaining.size());
     if (to != from) {
       for (std::uint32_t f = 0; f < fields.size(); ++f) {
         const std::size_t bytes = fields[f].bytes_per_cell;
@@ -236,9 +242,9 @@ std::uint32_t Pipeline::close_gaps(std::uint32_t slot) {
         std::memcpy(field + to * bytes, field + from * bytes, bytes);
       }
     }
-    ++to;
+    remaining.push_back(from);
   }
-  return to;
+  return remaining;
 }
 
 std::size_t Pipeline::open_batches() {

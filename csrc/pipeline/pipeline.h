@@ -36,6 +36,7 @@ namespace pyfastdl {
 struct Batch {
   LeaseRef lease;  // a field of pixels for each view; then targets, then indices, as the config has them
   std::uint32_t size = 0;
+  std::vector<std::uint32_t> cells;  // those that it has of the opened ones, in order; empty: all
 };
 
 enum class NextResult {
@@ -103,7 +104,8 @@ class Pipeline {
   void cancel_locked() PYFASTDL_REQUIRES(mutex_);
   void close_locked() PYFASTDL_REQUIRES(mutex_);
   Harvest harvest(std::uint64_t sequence, Batch& batch) PYFASTDL_REQUIRES(mutex_);
-  std::uint32_t close_gaps(std::uint32_t slot) PYFASTDL_REQUIRES(mutex_);
+  // Which cells remain.
+  std::vector<std::uint32_t> close_gaps(std::uint32_t slot) PYFASTDL_REQUIRES(mutex_);
   std::uint32_t occurrence_of(std::int64_t index) PYFASTDL_REQUIRES(mutex_);
 
   // Constant after construction.

@@ -88,7 +88,9 @@ def _samples(dataset: Any, leaves: list[Files]) -> Any:
 def _leaf(dataset: Any) -> Files:
     if type(dataset) is ImageFolder:
         views = views_of(dataset.transform)
-        steps = tuple(Step(one, (one,)) for view in views for one in view.transforms)
+        if any(view.callables for view in views):
+            raise NotLowered("its transform ends with Python functions, which the dataset itself runs")
+        steps = tuple(Step(one, (one,)) for view in views for one in view.native)
         transform = LoweredTransform(steps, dataset.transform, picture=False)
         return Files(dataset.samples, transform, None, dataset.decoding, "pyfastdl.ImageFolder")
     folder = sys.modules.get("torchvision.datasets.folder")

@@ -257,4 +257,4 @@ def _refused(native: list[Transform]) -> str:
 
 
 def _specs(native: T.Compose | Views) -> list[list[Any]]:
-    return [[transform.spec() for transform in view.transforms] for view in views_of(native)]
+    return [[transform.spec() for transform in view.native] for view in views_of(native)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl._arguments import (
@@ -31,10 +31,15 @@ class Compose:
     """Transforms that run one after another.
 
     Args:
-        transforms: :class:`Transform` objects, in order.
+        transforms: :class:`Transform` objects, in order; behind them, at the end, functions of your own (or other
+            callables: each gets a sample's image as a tensor (3, H, W), and the next one what it returns).
+
+    Attributes:
+        transforms: all of them.
 
     Raises:
-        TypeError: for an object that is not one of ``pyfastdl.transforms``.
+        TypeError: for an object that is neither.
+        ValueError: for a transform behind a callable: the native core has done its part by then.
 
     Example:
         >>> from pyfastdl import transforms as T
@@ -44,17 +49,36 @@ class Compose:
         ['flip', 'height', 'left', 'top', 'width']
     """
 
-    def __init__(self, transforms: Iterable[Transform]) -> None:
+    def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
         if isinstance(transforms, Transform):
             raise TypeError(f"Compose takes a list of transforms, got one: write [{transforms!r}]")
         self.transforms = list(transforms)
+        behind = None
         for transform in self.transforms:
-            if not isinstance(transform, Transform):
-                hint = ": all elements of the list must be such, for views" if isinstance(transform, Compose) else ""
+            if isinstance(transform, Transform):
+                if behind is not None:
+                    raise ValueError(
+                        f"{transform!r} stands behind {behind!r}, a Python callable, and those run after "
+                        f"everything native: move {type(transform).__name__} before it"
+                    )
+            elif callable(transform) and not isinstance(transform, type):
+                behind = transform
+            else:
                 raise TypeError(
-                    f"every transform must come from pyfastdl.transforms, got {transform!r} "
-                    f"({type(transform).__module__}.{type(transform).__qualname__}){hint}"
+                    f"every transform must come from pyfastdl.transforms, or be a function of an image's tensor at the "
+                    f"end of the list; got {transform!r} "
+                    f"({type(transform).__module__}.{type(transform).__qualname__}){_hint(transform)}"
                 )
+
+    @property
+    def native(self) -> list[Transform]:
+        """The transforms that the core runs."""
+        return [transform for transform in self.transforms if isinstance(transform, Transform)]
+
+    @property
+    def callables(self) -> tuple[Callable[[Any], Any], ...]:
+        """The functions behind them."""
+        return tuple(transform for transform in self.transforms if not isinstance(transform, Transform))
 
     def __repr__(self) -> str:
         return f"Compose({self.transforms!r})"
@@ -62,7 +86,7 @@ class Compose:
     @property
     def normalization(self) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """(mean, std) of the Normalize among the transforms, or None."""
-        for transform in self.transforms:
+        for transform in self.native:
             if isinstance(transform, Normalize):
                 return transform.mean, transform.std
         return None
@@ -72,7 +96,7 @@ class Compose:
         """What the transforms alone make of bytes: the dtype's name, and how bytes become floats, which is "divide"
         (by 255), "multiply" (by 1/255) or "none"."""
         dtype, scale = None, "divide"
-        for transform in self.transforms:
+        for transform in self.native:
             if isinstance(transform, (PILToTensor, ToImage)):
                 dtype = dtype or "uint8"
             elif isinstance(transform, ToDtype):
@@ -84,7 +108,7 @@ class Compose:
         return dtype or "float32", scale
 
     def plan(self, *, dtype: str | None = None, channels_last: bool = False, normalize: bool = True) -> Plan:
-        """The native plan of these transforms.
+        """The native plan of these transforms, up to the callables.
 
         Args:
             dtype: what the pixels become: "float32", "float16", "bfloat16" or "uint8"; None is what the transforms
@@ -103,16 +127,16 @@ class Compose:
             return _core.Plan(specs, dtype=dtype, channels_last=channels_last, pass_order=pass_order())
 
         if normalize:
-            return make(self.transforms, dtype or self.conversion[0])
-        make(self.transforms, self.conversion[0])  # for what it refuses
-        erasings = [transform for transform in self.transforms if isinstance(transform, RandomErasing)]
-        last = max(i for i, transform in enumerate(self.transforms) if isinstance(transform, Normalize))
-        if any(transform.value != (0.0, 0.0, 0.0) or transform in self.transforms[last:] for transform in erasings):
+            return make(self.native, dtype or self.conversion[0])
+        make(self.native, self.conversion[0])  # for what it refuses
+        erasings = [transform for transform in self.native if isinstance(transform, RandomErasing)]
+        last = max(i for i, transform in enumerate(self.native) if isinstance(transform, Normalize))
+        if any(transform.value != (0.0, 0.0, 0.0) or transform in self.native[last:] for transform in erasings):
             raise ValueError(
                 "with dtype=torch.uint8 Normalize runs on finished batches, and only RandomErasing(value=0) before it "
                 "can be done on the bytes: choose a float dtype"
             )
-        return make([transform for transform in self.transforms if not isinstance(transform, Normalize)], "uint8")
+        return make([transform for transform in self.native if not isinstance(transform, Normalize)], "uint8")
 
     @functools.cached_property
     def _sampling_plan(self) -> Plan:
@@ -175,7 +199,7 @@ class Views:
         6
     """
 
-    def __init__(self, transforms: Iterable[Compose | Iterable[Transform]]) -> None:
+    def __init__(self, transforms: Iterable[Compose | Iterable[Transform | Callable[[Any], Any]]]) -> None:
         self.transforms = [
             transform if isinstance(transform, Compose) else Compose(transform) for transform in transforms
         ]
@@ -193,6 +217,14 @@ class Views:
             transform.sample(height, width, seed=seed, epoch=epoch, index=index, occurrence=occurrence, view=view)
             for view, transform in enumerate(self.transforms)
         ]
+
+
+def _hint(transform: Any) -> str:
+    if isinstance(transform, Compose):
+        return ": all elements of the list must be such, for views"
+    if isinstance(transform, type):
+        return f": a class; make an object of it, {transform.__name__}(...)"
+    return ""
 
 
 def as_transform(transform: Any) -> Compose | Views:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from torch.utils.data import ConcatDataset, Subset
 
+from pyfastdl.errors import add_note
 from pyfastdl.lowering.lowered import LoweredDataset
 
 if TYPE_CHECKING:
@@ -74,12 +75,3 @@ def path_of(dataset: Any, index: Any) -> str:
         return path if isinstance(path, str) else ""
     except Exception:
         return ""
-
-
-def add_note(error: BaseException, note: str) -> None:
-    """``error.add_note``, which Python 3.10 doesn't have yet (there the note is kept, but not shown)."""
-    try:
-        notes = [*getattr(error, "__notes__", ()), note]
-        error.__notes__ = notes  # type: ignore[attr-defined]
-    except Exception:  # a class with slots, or one that refuses attributes
-        return

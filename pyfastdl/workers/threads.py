@@ -140,6 +140,12 @@ class ThreadPool:
             for _ in range(missing):
                 self._start_thread()
 
+    def complete(self, job: Job) -> None:
+        """A job that has its result or error already, without having been put: whoever waits for it goes on."""
+        with self._lock:
+            job.done = True
+            self._done.notify_all()
+
     def wait(self, job: Job | None, jobs: Any, deadline: float | None) -> Job | None:
         """Until ``job`` (or without one, any of ``jobs``) is done; None when the deadline came first."""
         with self._lock:
@@ -159,7 +165,7 @@ class ThreadPool:
 
     def cancel(self, jobs: Any) -> None:
         """Nobody will take these. What threads have in their hands, they finish; its memory is free afterwards."""
-        if self._in_own_thread():
+        if self.is_own_thread():
             return
         with self._lock:
             for queue in self._queues:
@@ -174,7 +180,7 @@ class ThreadPool:
         if self._pid != os.getpid():
             return
         self._closing = True
-        if self._in_own_thread():
+        if self.is_own_thread():
             return
         with self._lock:
             for queue in self._queues:
@@ -188,7 +194,7 @@ class ThreadPool:
                 thread.join(timeout=max(0.0, end - time.monotonic()))
         _live.discard(self)
 
-    def _in_own_thread(self) -> bool:
+    def is_own_thread(self) -> bool:
         """The collector may find the pool's user in one of the pool's threads, which may hold the lock. That thread
         ends next, and tells the others."""
         return threading.current_thread() in self._threads
@@ -199,7 +205,7 @@ class ThreadPool:
 
     def stuck(self) -> bool:
         """Whether a thread still has a part of a cancelled job in its hands. Another pool is better used then."""
-        if self._in_own_thread():
+        if self.is_own_thread():
             return True
         with self._lock:
             return self._busy > 0

@@ -64,6 +64,24 @@ TEST(Pipeline, RepeatsOfAnIndexAreCounted) {
   EXPECT_EQ(pipeline.core()->ring()->occurrence(pipeline.core()->ring()->slot_of(2), 0), 0u);
 }
 
+TEST(Pipeline, AConsumerMayHoldAsManyBatchesAsItSaid) {
+  const Dataset dataset(8);
+  for (const std::uint32_t held : {1u, 4u}) {
+    PipelineConfig config = dataset.config(1, 1, 4);
+    config.held = held;
+    Pipeline pipeline(config);
+    pipeline.start_epoch(0, 0);
+    std::vector<Batch> kept;
+    for (std::int64_t at = 0; at < 8; ++at) {
+      pipeline.open(range(at, at + 1));
+      kept.push_back(take(pipeline));
+    }
+    EXPECT_EQ(pipeline.core()->counters().copied_batches, 8 - (held + 1));
+    for (std::int64_t at = 0; at < 8; ++at)
+      EXPECT_EQ(indices(kept[static_cast<std::size_t>(at)]), range(at, at + 1));
+  }
+}
+
 TEST(Pipeline, RepeatsAreTheCallersWhereItCounts) {
   const Dataset dataset(3);
   Pipeline pipeline(dataset.config(2, 2));

@@ -50,10 +50,12 @@ TEST(Policy, SkipClosesTheGapsInOrder) {
   pipeline.open(range(6, 9));  // nothing of it is left: it isn't handed over
   Batch batch = take(pipeline);
   EXPECT_EQ(indices(batch), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(batch.cells, (std::vector<std::uint32_t>{1, 2}));
   expect_right_pixels(batch);
   pipeline.open(range(3, 6));
   batch = take(pipeline);
   EXPECT_EQ(indices(batch), (std::vector<std::int64_t>{3, 5}));
+  EXPECT_EQ(batch.cells, (std::vector<std::uint32_t>{0, 2}));
   expect_right_pixels(batch);
   std::vector<std::int64_t> listed;
   for (const Failure& failure : pipeline.take_errors()) {

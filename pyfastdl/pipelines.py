@@ -1,0 +1,100 @@
+"""The native pipelines of a loader: each epoch has one to itself, and an idle one is kept for the next epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyfastdl import _core
+from pyfastdl._pipeline import Pipeline
+from pyfastdl.decoding import DecodeOptions
+from pyfastdl.errors import SampleError
+from pyfastdl.images import decode_image
+
+__all__ = ["Pipelines"]
+
+# Threads that wait for files which the page cache doesn't have; they use no CPU while they wait.
+_READ_THREADS = 8
+
+
+class Pipelines:
+    """Makes them, lends them and keeps one.
+
+    Args:
+        paths: the files.
+        plans: what becomes of each sample: one plan a view.
+        decoding: the options of decoding.
+        **config: more that ``_core.Pipeline`` takes.
+    """
+
+    def __init__(self, paths: _core.PathTable, plans: list[_core.Plan], decoding: DecodeOptions, **config: Any) -> None:
+        self._paths = paths
+        self._plans = plans
+        self._decoding = decoding
+        self._config = config
+        self._closed = False
+        self._idle: list[Pipeline] = []  # at most one; a list, because its pop() is atomic
+        self._cell_sizes = [plan.static_output_size() for plan in plans]  # None: as the first image's
+
+    def take(self, batch_size: int) -> Pipeline:
+        """An idle pipeline with slots for batches of that size, or a new one."""
+        try:
+            pipeline = self._idle.pop()
+        except IndexError:
+            pass
+        else:
+            if pipeline.batch_size >= batch_size:
+                return pipeline
+            pipeline.close()
+        return Pipeline(
+            paths=self._paths,
+            views=list(zip(self._plans, self.cell_sizes(), strict=True)),
+            batch_size=batch_size,
+            read_threads=_READ_THREADS,
+            **self._config,
+            **self._decoding.config(),
+        )
+
+    def give_back(self, pipeline: Pipeline) -> None:
+        """Takes a pipeline that nobody uses any more."""
+        if self._closed or self._idle:
+            pipeline.close()
+            return
+        pipeline.cancel()
+        self._idle.append(pipeline)
+
+    def close(self) -> None:
+        """Ends the idle one; those that come back later end then."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def forget(self) -> None:
+        """In a forked child: the parent's threads don't exist here."""
+        self._idle = []
+
+    def cell_sizes(self) -> list[tuple[int, int]]:
+        """(height, width) of each view's images.
+
+        Where a transform fixes none, what it makes of the first image that can be loaded all others must become.
+        """
+        if None in self._cell_sizes:
+            first = self._first_size()
+            self._cell_sizes = [
+                size or plan.output_size(*first) for plan, size in zip(self._plans, self._cell_sizes, strict=True)
+            ]
+        return [size for size in self._cell_sizes if size is not None]
+
+    def _first_size(self) -> tuple[int, int]:
+        for index in range(min(len(self._paths), 10)):
+            try:
+                image = decode_image(self._paths[index], apply_exif_orientation=self._decoding.apply_exif_orientation)
+            except (OSError, SampleError) as error:
+                failure = error
+                continue
+            return image.shape[0], image.shape[1]
+        reason = failure.reason if isinstance(failure, SampleError) else str(failure)
+        raise SampleError(
+            self._paths[0],
+            0,
+            f"none of the first images can be loaded, so their size is unknown: {reason}",
+        )
