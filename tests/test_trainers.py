@@ -118,7 +118,8 @@ def test_what_lightning_makes_anew_is_ours(where, classes, monkeypatch):
     """Its way to put another sampler in, from a loader's attributes or (made in a hook) from its arguments."""
     monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
     cases = [
-        {"worker_mode": "thread", "num_workers": 2, "device": "meta", "timeout": 9, "prefetch_factor": 3},
+        {"worker_mode": "thread", "num_workers": 2, "device": "meta", "on_error": "skip"},
+        {"worker_mode": "thread", "num_workers": 1, "timeout": 9, "prefetch_factor": 3, "on_error": "replace"},
         {"worker_mode": "process", "num_workers": 1, "persistent_workers": True, "in_order": False},
         {"worker_mode": "process", "num_workers": 1, "multiprocessing_context": "fork"},
         {"num_workers": "auto", "drop_last": True},
