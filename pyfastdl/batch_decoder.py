@@ -14,7 +14,7 @@ from torch.utils.data import get_worker_info
 from pyfastdl import _core
 from pyfastdl._pipeline import Pipeline
 from pyfastdl.decoding import DecodeOptions
-from pyfastdl.images import decode_image
+from pyfastdl.images import decode_with
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -90,8 +90,7 @@ class BatchDecoder:
         Raises:
             SampleError, OSError: it can't be loaded.
         """
-        # At full size: what "fast" may leave out is known by the plan only, which gets the whole image here.
-        rgb = decode_image(self._paths[index], apply_exif_orientation=self._decoding.apply_exif_orientation)
+        rgb = decode_with(self._paths[index], self._decoding)
         return [
             _tensor(plan.apply(rgb, seed & _MASK64, epoch, index if place is None else place, occurrence, view))
             for view, plan in enumerate(self._plans)

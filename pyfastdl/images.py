@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["decode_image"]
+__all__ = ["decode_image", "decode_with"]
 
 
 def decode_image(
@@ -49,17 +49,22 @@ def decode_image(
         >>> decode_image(file.getvalue())[0, 0].tolist()
         [255, 0, 0]
     """
+    return decode_with(src, DecodeOptions(apply_exif_orientation), "decode_image")
+
+
+def decode_with(src: Any, options: DecodeOptions, caller: str = "decode_image") -> npt.NDArray[np.uint8]:
+    """:func:`decode_image` with a loader's options. Always at full size, and exact: only a plan knows what
+    ``decode="fast"`` may leave out. One image holds no more than ``max_pixels`` allows: other limits don't apply."""
     from pyfastdl import _core
 
-    options = DecodeOptions(apply_exif_orientation)
-    data, path = read_source(src, "decode_image")
+    data, path = read_source(src, caller)
     native = functools.partial(
         _core.decode,
         data,
         max_pixels=options.pixels(),
-        apply_exif_orientation=apply_exif_orientation,
+        apply_exif_orientation=options.apply_exif_orientation,
     )
-    return decoded(data, path, native, lambda rgb: rgb, apply_exif_orientation)
+    return decoded(data, path, native, lambda rgb: rgb, options)
 
 
 def read_source(src: Any, caller: str, also: str = "") -> tuple[Any, str]:
@@ -84,7 +89,7 @@ def decoded(
     path: str,
     native: Callable[[], npt.NDArray[np.uint8] | None],
     from_rgb: Callable[[npt.NDArray[np.uint8]], npt.NDArray[np.uint8]],
-    apply_exif_orientation: bool = False,
+    options: DecodeOptions,
 ) -> npt.NDArray[np.uint8]:
     """Tries the native decoder; what it leaves to Pillow (None), or can't decode, goes through Pillow."""
     from pyfastdl import fallback
@@ -97,7 +102,9 @@ def decoded(
     except ValueError as error:
         reason = str(error)  # Pillow has the last word on what is broken, and its own words for it
     try:
-        rgb = fallback.decode_rgb(data, apply_exif_orientation=apply_exif_orientation)
+        rgb = fallback.decode_rgb(
+            data, apply_exif_orientation=options.apply_exif_orientation, max_pixels=options.max_pixels
+        )
     except MemoryError:
         raise
     except Exception as error:

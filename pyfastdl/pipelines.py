@@ -8,7 +8,7 @@ from pyfastdl import _core
 from pyfastdl._pipeline import Pipeline
 from pyfastdl.decoding import DecodeOptions
 from pyfastdl.errors import SampleError
-from pyfastdl.images import decode_image
+from pyfastdl.images import decode_with
 
 __all__ = ["Pipelines"]
 
@@ -87,7 +87,7 @@ class Pipelines:
     def _first_size(self) -> tuple[int, int]:
         for index in range(min(len(self._paths), 10)):
             try:
-                image = decode_image(self._paths[index], apply_exif_orientation=self._decoding.apply_exif_orientation)
+                image = decode_with(self._paths[index], self._decoding)
             except (OSError, SampleError) as error:
                 failure = error
                 continue

@@ -361,3 +361,13 @@ gc.collect()
     files = [bmp, cut, hostile / "claim.jpg", hostile / "good.png", tmp_path / "gone.tiff"]
     done = run_python(code, *map(str, files))
     assert (done.returncode, done.stdout, done.stderr) == (0, "2 3\n", "")
+
+
+def test_an_image_over_the_limit_does_not_say_what_size_all_have(tmp_path):
+    files = []
+    for name, size in (("large.png", (40, 30)), ("small.png", (8, 6))):
+        Image.new("RGB", size, "red").save(tmp_path / name)
+        files.append(str(tmp_path / name))
+    loader = pyfastdl.NativeLoader(files, 2, max_pixels=100, on_error="skip")
+    assert [tuple(images.shape) for images in loader] == [(1, 3, 6, 8)]
+    assert "max_pixels" in loader.errors[0].reason

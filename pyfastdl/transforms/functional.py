@@ -114,7 +114,7 @@ def resized_crop(
             apply_exif_orientation=apply_exif_orientation,
             fast=options.fast,
         )
-        return decoded(data, path, native, lambda rgb: _core.resized_crop(rgb, *arguments), apply_exif_orientation)
+        return decoded(data, path, native, lambda rgb: _core.resized_crop(rgb, *arguments), options)
     if src.dtype != np.uint8 or src.ndim != 3 or src.shape[2] != 3 or 0 in src.shape:
         raise ValueError(f"resized_crop needs a uint8 array (height, width, 3), got {src.dtype} {src.shape}")
     return _core.resized_crop(np.ascontiguousarray(src), *arguments)
