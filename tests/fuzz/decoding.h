@@ -47,7 +47,9 @@ inline void expect_crop(const std::vector<std::uint8_t>& all, Size size, const R
 
 // Four numbers of 16 bits to a region inside the image.
 inline Region region_of(Size size, const std::uint16_t (&numbers)[4]) {
-  const auto below = [](int n, std::uint16_t number) { return n * number >> 16; };
+  const auto below = [](int n, std::uint16_t number) {
+    return static_cast<int>(std::int64_t{n} * number >> 16);
+  };
   Region r;
   r.top = below(size.height, numbers[0]);
   r.left = below(size.width, numbers[1]);
