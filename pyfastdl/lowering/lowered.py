@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import os
 import stat
@@ -129,9 +130,7 @@ class LoweredDataset(Dataset[Any]):
         if transform.picture:
             image = _picture(image, path)
         elif transform.wrapped:
-            from torchvision import tv_tensors  # type: ignore[import-untyped]
-
-            image = tv_tensors.Image(image)
+            image = importlib.import_module("torchvision.tv_tensors").Image(image)
         for step in self._rest:
             image = step(image)
         if self.files.target_transform is not None:
