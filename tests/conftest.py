@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,10 @@ import pytest
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# A shell's background job ignores interrupts, and so would the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `python -m pytest` puts the checkout first, where pyfastdl/ has no native modules.
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]

@@ -14,7 +14,7 @@ void ByteBudget::Reservation::release() {
 Status ByteBudget::reserve(std::uint64_t bytes, Reservation& into) {
   into.release();
   if (bytes > capacity_) {
-    return {Errc::limit, "decoding it takes about " + std::to_string(bytes) +
+    return {Errc::limit, "decoding and transforming it takes about " + std::to_string(bytes) +
                              " bytes at once, more than the limit of " + std::to_string(capacity_) +
                              " for all images together (max_memory)"};
   }

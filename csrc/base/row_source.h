@@ -49,7 +49,7 @@ class RowSource {
   // Whether the image is in memory as it is: start() may be called again, for any region, and costs nothing.
   virtual bool in_memory() const { return false; }
 
-  // Tells the source that its caller will keep so many bytes of what it reads: whoever reserves start_bytes() reserves
+  // Tells the source that its caller will keep so many bytes of what it reads and makes of it: whoever reserves start_bytes() reserves
   // them too. Before start(), or not at all.
   virtual void will_keep(std::uint64_t bytes) { (void)bytes; }
 

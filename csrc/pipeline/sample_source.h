@@ -21,7 +21,7 @@ class SampleSource final : public RowSource {
 
   explicit SampleSource(ByteBudget& budget) : budget_(budget) {}
 
-  // `memory` holds what start() reserves, until the caller gives it back. `timed`: spent() is wanted.
+  // `memory` holds what start() reserves, besides what it holds already, until the caller gives it back. `timed`: spent() is wanted.
   void reset(RowSource& image, int orientation, ByteBudget::Reservation& memory, bool timed) {
     source_ = &image;
     if (orientation != 1) {
@@ -49,8 +49,9 @@ class SampleSource final : public RowSource {
 
   Status start(const Region& region) override {
     if (const std::uint64_t bytes = source_->start_bytes(region) + kept_; bytes > 0) {
+      kept_ = 0;  // views start an image in memory more than once
       const auto begin = Clock::now();
-      Status status = budget_.reserve(bytes, *memory_);
+      Status status = budget_.reserve(memory_->bytes() + bytes, *memory_);
       waited_ += Clock::now() - begin;
       if (!status.ok()) return status;
     }

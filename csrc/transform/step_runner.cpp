@@ -1,5 +1,7 @@
 #include "transform/step_runner.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 
@@ -87,6 +89,20 @@ class Image : public CanvasSink {
 };
 
 }  // namespace
+
+std::uint64_t StepRunner::held_bytes(const Steps& steps) {
+  const std::vector<Step>& list = steps.list();
+  std::array<std::uint64_t, 3> most{};  // the two images, and one more of which operations read
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i + 1 == list.size() && !list[i].ends_in_memory()) break;
+    const Size size = list[i].size();
+    const std::uint64_t bytes = row_bytes(size) * static_cast<std::uint64_t>(size.height);
+    most[i % 2] = std::max(most[i % 2], bytes);
+    if (list[i].op_count > 0) most[2] = std::max(most[2], bytes);
+  }
+  const std::uint64_t sum = most[0] + most[1] + most[2];
+  return sum <= most.size() * kKeepBytes ? 0 : sum;
+}
 
 Status StepRunner::run(const Steps& steps, RowSource& image, CanvasSink& sink) {
   const std::vector<Step>& list = steps.list();

@@ -32,6 +32,10 @@ class StepRunner {
   // caller. Throws std::bad_alloc.
   Status run(const Steps& steps, RowSource& image, CanvasSink& sink);
 
+  // Bytes of the images that run() will hold at once, and of what operations take beside them; 0 where that is no more
+  // than each thread may keep anyway. An upper bound.
+  static std::uint64_t held_bytes(const Steps& steps);
+
  private:
   // The step's canvas to the sink. `pixels`: where the source's image is, when it is one in memory, packed.
   Status run_canvas(const Step& step, RowSource& source, const std::uint8_t* pixels, CanvasSink& sink);

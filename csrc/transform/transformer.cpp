@@ -39,7 +39,9 @@ Transformer::Transformer(Transformer&&) noexcept = default;
 
 Status Transformer::run(RowSource& image, const SampleKey& key, Size cell_size, std::byte* cell) {
   Status status = prepare(image.size(), key, cell_size);
-  return status.ok() ? run_prepared(image, cell) : status;
+  if (!status.ok()) return status;
+  image.will_keep(held_bytes());
+  return run_prepared(image, cell);
 }
 
 Status Transformer::prepare(Size image, const SampleKey& key, Size cell_size) try {
@@ -57,6 +59,8 @@ Status Transformer::prepare(Size image, const SampleKey& key, Size cell_size) tr
 } catch (const std::bad_alloc&) {
   return {Errc::out_of_memory, "no memory for what the transform is to do"};
 }
+
+std::uint64_t Transformer::held_bytes() const { return StepRunner::held_bytes(scratch_->steps); }
 
 Region Transformer::needed() const { return scratch_->steps.needed(); }
 

@@ -28,6 +28,8 @@ class Transformer {
   Status prepare(Size image, const SampleKey& key, Size cell_size);
   // REQUIRES: prepare() succeeded. Empty: no pixel of the image shows.
   Region needed() const;
+  // What run_prepared() will take at once beyond a few rows: for RowSource::will_keep(). REQUIRES: prepare() succeeded.
+  std::uint64_t held_bytes() const;
   // REQUIRES: prepare() succeeded, for an image of this size.
   Status run_prepared(RowSource& image, std::byte* cell);
 

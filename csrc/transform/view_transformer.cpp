@@ -76,16 +76,21 @@ Status ViewTransformer::run_several(RowSource& image, const SampleKey& key,
                                     std::span<std::byte* const> cells) {
   const Size size = image.size();
   Region box;
+  std::uint64_t held = 0;  // by the views, one after another
   SampleKey view_key = key;
   for (std::size_t v = 0; v < transformers_.size(); ++v) {
     view_key.view = static_cast<std::uint32_t>(v);
     Status status = transformers_[v].prepare(size, view_key, cell_sizes_[v]);
     if (!status.ok()) return status;
     box = around(box, transformers_[v].needed());
+    held = std::max(held, transformers_[v].held_bytes());
   }
-  if (image.in_memory()) return run_each(image, cells);
+  if (image.in_memory()) {
+    image.will_keep(held);
+    return run_each(image, cells);
+  }
   if (!empty(box)) {
-    Status status = read_box(image, box);
+    Status status = read_box(image, box, held);
     if (!status.ok()) return status;
   }
   BoxSource source(size, box, pixels_.data() + offset_, stride_);
@@ -100,11 +105,12 @@ Status ViewTransformer::run_each(RowSource& image, std::span<std::byte* const> c
   return {};
 }
 
-Status ViewTransformer::read_box(RowSource& image, const Region& box) {
+Status ViewTransformer::read_box(RowSource& image, const Region& box, std::uint64_t held) {
   constexpr int kRowsAtOnce = 8;
   // An upper bound: a decoder that can't leave out columns writes rows as wide as the image.
   image.will_keep((static_cast<std::uint64_t>(image.size().width) * kPixelBytes + 2 * kRowPadding) *
-                  static_cast<std::uint64_t>(box.height));
+                      static_cast<std::uint64_t>(box.height) +
+                  held);
   Status status = image.start(box);
   if (!status.ok()) return status;
   offset_ = image.row_offset();

@@ -36,7 +36,8 @@ class ViewTransformer {
  private:
   Status run_several(RowSource& image, const SampleKey& key, std::span<std::byte* const> cells);
   Status run_each(RowSource& image, std::span<std::byte* const> cells);
-  Status read_box(RowSource& image, const Region& box);
+  // `held`: bytes that the views will take beside the box.
+  Status read_box(RowSource& image, const Region& box, std::uint64_t held);
 
   std::vector<Transformer> transformers_;
   std::vector<Size> cell_sizes_;

@@ -146,6 +146,21 @@ bool is_cheap(const std::vector<Op>& ops, Size image, PassOrder order) {
   return true;
 }
 
+// Refuses what a loader's budget would.
+class LimitedSource : public PixelsSource {
+ public:
+  using PixelsSource::PixelsSource;
+  void will_keep(std::uint64_t bytes) override { kept_ = bytes; }
+  Status start(const Region& region) override {
+    if (kept_ > kMostBytes) return {Errc::limit, "more than the budget"};
+    return PixelsSource::start(region);
+  }
+
+ private:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  std::uint64_t kept_ = 0;
+};
+
 }  // namespace
 
 void run_input(std::span<const std::uint8_t> input) {
@@ -176,8 +191,8 @@ void run_input(std::span<const std::uint8_t> input) {
   for (std::size_t i = 0; i < row * static_cast<std::size_t>(image.height); ++i) {
     pixels[i] = static_cast<std::byte>(value = static_cast<std::uint8_t>(value * 5 + 113));
   }
-  PixelsSource source(reinterpret_cast<const std::uint8_t*>(pixels.get()), image, channels,
-                      static_cast<std::ptrdiff_t>(row));
+  LimitedSource source(reinterpret_cast<const std::uint8_t*>(pixels.get()), image, channels,
+                       static_cast<std::ptrdiff_t>(row));
   const Size out = plan->output_size(image);
   const auto cell = exactly(plan->cell_bytes(out));
   const Status status = Transformer(plan).run(source, key, out, cell.get());
