@@ -157,7 +157,7 @@ def why_slower(ours: Result, theirs: Result, device: torch.device) -> str:
         return f"The stock loader's training is slower because it waits for data, {waited:.1f} s longer."
     shared = "decode on the CPUs that the network computes on" if device.type == "cpu" else "take the CPU from the loop"
     return (
-        f"The stock loader's training is slower because its steps take longer, {steps:.1f} s in all: its worker "
+        f"The stock loader's training is slower because its steps take {steps:.1f} s longer in all: its worker "
         f"processes need more CPU time for an image, and {shared}."
     )
 
