@@ -18,6 +18,7 @@ from PIL import Image
 
 from pyfastdl import _core
 from pyfastdl.cli import main
+from pyfastdl.cli.check import reference
 
 
 @pytest.fixture
@@ -117,8 +118,6 @@ def test_a_region_that_is_wrong_is_reported(mixed, capsys, monkeypatch):
 
 
 def test_a_transform_that_is_wrong_is_reported(mixed, capsys, monkeypatch):
-    from pyfastdl.cli.check import reference
-
     monkeypatch.setattr(reference, "STD", (0.229, 0.224, 0.226))
     status, out, _ = check(capsys, mixed / "baseline.jpg")
     assert status == 1
@@ -153,6 +152,60 @@ def test_what_both_refuse_is_no_difference(mixed, capsys):
     assert status == 0, out
     assert "13 files" in out
     assert "loop" in err
+    assert "8 equal, 5 refused by both, none differs" in out
+    for name in ("cut.jpg", "page.jpg", "empty.png", "gone.jpg", "fifo.jpg"):
+        assert f"refused by both: {mixed / name}: " in out
+
+
+def test_refused_files_are_named_the_first_on_the_terminal_and_all_in_the_json(mixed, tmp_path, capsys, monkeypatch):
+    bad = [mixed / f"bad{i:02}.png" for i in range(23)]
+    for path in bad:
+        path.write_bytes(b"")
+    report = tmp_path / "report.json"
+    status, out, _ = check(capsys, mixed, "--json", report)
+    assert status == 0
+    assert [f"refused by both: {path}: " in out for path in bad] == [True] * 20 + [False] * 3
+    assert "3 more refused by both: --json" in out
+    assert "8 equal, 23 refused by both, none differs" in out
+    found = json.loads(report.read_text())
+    assert found["all_equal"]
+    assert [refused["path"] for refused in found["refused_by_both"]] == list(map(str, bad))
+    assert all(refused["reason"] for refused in found["refused_by_both"])
+    assert found["refused_by_one"] == []
+
+    # Pillow refuses everything: what both refused still is so, the rest is a finding each.
+    monkeypatch.setattr(reference.Reference, "open", lambda self, data: Image.open(io.BytesIO()))
+    good = [tmp_path / f"good{i:02}.png" for i in range(23)]
+    for path in good:
+        path.write_bytes(encoded(picture(9, 9), "PNG"))
+    status, out, _ = check(capsys, *good, bad[0], "--json", report)
+    assert status == 1
+    assert [f"refused by the reference alone: {path}: " in out for path in good] == [True] * 20 + [False] * 3
+    assert "3 more refused by one side alone: --json" in out
+    assert "0 equal, 1 refused by both, 23 refused by one side alone, nothing could be compared" in out
+    found = json.loads(report.read_text())
+    assert [refused["path"] for refused in found["refused_by_one"]] == list(map(str, good))
+    assert not found["all_equal"]
+
+
+def test_files_of_which_none_could_be_compared_are_status_2(tmp_path, capsys):
+    (tmp_path / "empty.png").write_bytes(b"")
+    status, out, _ = check(capsys, tmp_path)
+    assert status == 2
+    assert "1 file in " in out
+    assert "0 equal, 1 refused by both, nothing could be compared" in out
+    assert "none differs" not in out
+
+
+def test_one_file_is_one(mixed, capsys, monkeypatch):
+    status, out, _ = check(capsys, mixed / "a.png")
+    assert status == 0
+    assert out.splitlines()[-1].startswith("1 file in ")
+    decode, change = _core.decode, one_value_off(0, 0, 0)
+    monkeypatch.setattr(_core, "decode", lambda data, **options: change(decode(data, **options)))
+    status, out, _ = check(capsys, mixed / "a.png")
+    assert status == 1
+    assert "0 equal, 1 differs" in out
 
 
 def test_what_one_side_refuses_is_a_finding(mixed, capsys, monkeypatch):
@@ -194,8 +247,10 @@ def test_names_come_from_stdin_and_samples_repeat(mixed, capsys, monkeypatch, tm
         ([], "PATH"),
         (["nowhere"], "there is no file or folder"),
         (["empty"], "no image files in"),
-        (["empty", "--limit", "0"], "at least 1"),
-        (["empty", "--regions", "-1"], "0 or more"),
+        (["empty", "--limit", "0"], "--limit: must be a whole number, 1 or more, got '0'"),
+        (["empty", "--limit", "x"], "--limit: must be a whole number, 1 or more, got 'x'"),
+        (["empty", "--regions", "-1"], "--regions: must be a whole number, 0 or more, got '-1'"),
+        (["empty", "--regions", "1.5"], "--regions: must be a whole number, 0 or more, got '1.5'"),
         (["empty", "--json", "nowhere/report.json"], "nowhere"),
     ],
 )

@@ -22,7 +22,8 @@ Runs image files through pyfastdl and through Pillow (and torchvision, where it 
 values are equal: of the whole image, of random regions, and of one sample as a loader makes it (random resized crop to
 224, flip, normalise).
 
-exit status: 0 all equal; 1 a file differs, or one side alone refuses it; 2 wrong usage, or no files; 130 interrupted
+exit status: 0 all equal, but for files that both sides refuse; 1 a file differs, or one side alone refuses it; 2 wrong
+usage, or nothing to compare: no files, or both sides refuse them all; 130 interrupted
 """
 
 
@@ -37,14 +38,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
+    return _at_least(1, text)
 
 
 def _natural(text: str) -> int:
-    if (number := int(text)) < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, got {number}")
+    return _at_least(0, text)
+
+
+def _at_least(low: int, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = low - 1
+    if number < low:
+        # Not ValueError, for which argparse would name the function.
+        raise argparse.ArgumentTypeError(f"must be a whole number, {low} or more, got {text!r}")
     return number
 
 
@@ -84,7 +92,7 @@ def _check(files: list[str], arguments: argparse.Namespace, output: Any) -> int:
     checker = Checker(files, regions=arguments.regions, seed=arguments.seed)
     interrupted = False
     try:
-        with Progress("checked", len(files), "files") as progress:
+        with Progress("checked", len(files), "file" if len(files) == 1 else "files") as progress:
             for result in _in_threads(checker, len(files)):
                 findings.add(result)
                 progress.advance(findings.note)
@@ -99,12 +107,13 @@ def _check(files: list[str], arguments: argparse.Namespace, output: Any) -> int:
         report |= {"reference": checker.reference.name, "seed": arguments.seed, "regions": arguments.regions}
         json.dump(report, output, indent=1)
         output.write("\n")
-    equal = findings.total("equal")
     of_all = f" of {len(files)}" if interrupted else ""
-    summary = f"{findings.count}{of_all} files in {seconds:.1f} s against {checker.reference.name}: {equal} equal"
-    summary += f", {findings.note}" if findings.is_clean or findings.total("different") else ""
-    findings.show(f"interrupted: {summary}" if interrupted else summary)
-    return INTERRUPTED if interrupted else 0 if findings.is_clean else 1
+    plural = "" if len(files) == 1 else "s"
+    done = f"{findings.count}{of_all} file{plural} in {seconds:.1f} s against {checker.reference.name}"
+    findings.show(f"{'interrupted: ' if interrupted else ''}{done}: {findings.summary}")
+    if interrupted:
+        return INTERRUPTED
+    return 1 if not findings.is_clean else 0 if findings.compared else 2
 
 
 def _in_threads(checker: Checker, count: int) -> Iterator[Result]:

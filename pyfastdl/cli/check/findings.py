@@ -11,8 +11,8 @@ from pyfastdl.cli.check.comparison import Result
 
 __all__ = ["Findings"]
 
-# Refused files that are named one by one; all are counted.
-_MOST_NAMED = 5
+# Refused files that are shown by name, of each kind; the JSON has all.
+_MOST_SHOWN = 20
 
 
 @dataclasses.dataclass
@@ -27,7 +27,7 @@ class Findings:
 
     def __init__(self) -> None:
         self._formats: dict[str, _Format] = {}
-        self._refused: list[Result] = []  # by one side
+        self._refused: list[Result] = []  # by one side or both
         self.count = 0
 
     def add(self, result: Result) -> None:
@@ -37,8 +37,8 @@ class Findings:
         of_format.routes[result.route] += 1
         if result.outcome == "different" and (of_format.first is None or result.index < of_format.first.index):
             of_format.first = result
-        if result.outcome in ("refused_by_pyfastdl", "refused_by_reference"):
-            self._refused = sorted([*self._refused, result], key=lambda refused: refused.index)[:_MOST_NAMED]
+        if result.outcome in (*_BY_ONE, *_BY_BOTH):
+            self._refused.append(result)
 
     def total(self, *outcomes: str) -> int:
         return sum(of_format.outcomes[outcome] for of_format in self._formats.values() for outcome in outcomes)
@@ -49,9 +49,26 @@ class Findings:
         return self.total("equal", "refused_by_both") == self.count
 
     @property
+    def compared(self) -> int:
+        """How many files both sides could decode."""
+        return self.total("equal", "different")
+
+    @property
     def note(self) -> str:
+        """What came of the files that could be compared, in a few words."""
+        if not self.compared:
+            return "nothing could be compared"
         different = self.total("different")
-        return "none differs" if different == 0 else f"{different} differ"
+        return "none differs" if different == 0 else f"{different} {'differs' if different == 1 else 'differ'}"
+
+    @property
+    def summary(self) -> str:
+        """How many files came to what."""
+        parts = [f"{self.total('equal')} equal"]
+        for outcomes, who in ((_BY_BOTH, "both"), (_BY_ONE, "one side alone")):
+            if number := self.total(*outcomes):
+                parts.append(f"{number} refused by {who}")
+        return ", ".join([*parts, self.note])
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -66,7 +83,8 @@ class Findings:
                 }
                 for name, of_format in sorted(self._formats.items())
             },
-            "refused_by_one": [_as_dict(result) for result in self._refused],
+            "refused_by_both": [_as_dict(result) for result in self._refused_by(_BY_BOTH)],
+            "refused_by_one": [_as_dict(result) for result in self._refused_by(_BY_ONE)],
         }
 
     def show(self, summary: str) -> None:
@@ -96,12 +114,27 @@ class Findings:
             if of_format.first is not None:
                 difference = f"{_shown(of_format.first.path)}: {of_format.first.difference}"
                 console.print(f"[red]{escape(name)}[/red]: {escape(difference)}")
-        for result in self._refused:
-            who = "pyfastdl" if result.outcome == "refused_by_pyfastdl" else "the reference"
-            console.print(f"[red]refused by {who} alone[/red]: {escape(f'{_shown(result.path)}: {result.reason}')}")
+        for outcomes, who, color in ((_BY_BOTH, "both", "yellow"), (_BY_ONE, "one side alone", "red")):
+            refused = self._refused_by(outcomes)
+            for result in refused[:_MOST_SHOWN]:
+                by = f"[{color}]refused by {_REFUSERS[result.outcome]}[/{color}]"
+                console.print(f"{by}: {escape(f'{_shown(result.path)}: {result.reason}')}")
+            if (more := len(refused) - _MOST_SHOWN) > 0:
+                console.print(f"{more} more refused by {who}: --json FILE names all of them")
         console.print(escape(summary))
 
+    def _refused_by(self, outcomes: tuple[str, ...]) -> list[Result]:
+        refused = (result for result in self._refused if result.outcome in outcomes)
+        return sorted(refused, key=lambda result: result.index)
 
+
+_BY_BOTH = ("refused_by_both",)
+_BY_ONE = ("refused_by_pyfastdl", "refused_by_reference")
+_REFUSERS = {
+    "refused_by_both": "both",
+    "refused_by_pyfastdl": "pyfastdl alone",
+    "refused_by_reference": "the reference alone",
+}
 _OUTCOMES = ("equal", "different", "refused_by_both", "refused_by_pyfastdl", "refused_by_reference")
 
 
