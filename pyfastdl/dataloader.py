@@ -14,7 +14,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from pyfastdl import _core
 from pyfastdl.errors import FailedSample
 from pyfastdl.lowering import Lowering
-from pyfastdl.workers.device import mover
+from pyfastdl.workers.device import device_of, mover
 from pyfastdl.workers.report import Report
 from pyfastdl.workers.resume import Progress, between_epochs, check, counts_to_the_end, next_epoch
 from pyfastdl.workers.states import has_state
@@ -124,7 +124,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.worker_mode = _worker_mode(worker_mode)
         self.on_error = _on_error(on_error, dataset)
         self._failures = FailureLog()
-        self.device = None if device is None else torch.device(device)
+        self.device = device_of(device)
         self._auto = isinstance(num_workers, AutoWorkers) or num_workers == "auto"
         if self._auto:
             num_workers = _auto_workers(dataset, self.worker_mode)

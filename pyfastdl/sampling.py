@@ -89,6 +89,14 @@ def check_sampler(sampler: Any, loader: type) -> None:
                 )
 
 
+def _check_iterable(name: str, value: Any, of: str) -> None:
+    # Python also iterates what has __getitem__ alone. Text is iterable too, but not of numbers.
+    iterates = isinstance(value, Iterable) or hasattr(value, "__getitem__")
+    if value is not None and (not iterates or isinstance(value, (str, bytes, type))):
+        hint = f": a class; make an object of it, {value.__name__}(...)" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be one of torch's samplers or another iterable of {of}, got {value!r}{hint}")
+
+
 def _count(samples: int, batch_size: int, drop_last: bool) -> int:
     return samples // batch_size if drop_last else -(-samples // batch_size)
 
@@ -188,8 +196,11 @@ def make_batch_source(
     """Checks the arguments against each other, as torch's DataLoader does, and picks the source.
 
     Raises:
+        TypeError: for a sampler that can't be iterated.
         ValueError: for arguments that exclude each other.
     """
+    _check_iterable("sampler", sampler, "indices")
+    _check_iterable("batch_sampler", batch_sampler, "lists of indices")
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle: leave shuffle out")
     if batch_sampler is not None:

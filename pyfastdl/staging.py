@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pyfastdl.workers.device import mover
+from pyfastdl.workers.device import device_of, mover
 
 if TYPE_CHECKING:
     from pyfastdl.transforms.compose import Compose
@@ -72,11 +72,12 @@ class Staging:
         views: how many of a batch's parts are images; they are its first.
 
     Raises:
-        ValueError: for a CUDA device that torch doesn't have.
+        ValueError: for a name that is no device, or a CUDA device that torch doesn't have.
+        TypeError: for what names no device at all.
     """
 
     def __init__(self, device: Any, normalize: list[BatchNormalize | None]) -> None:
-        self.device = None if device is None else torch.device(device)
+        self.device = device_of(device)
         if self.device is not None and self.device.type == "cuda" and not torch.cuda.is_available():
             raise ValueError(
                 f"device={device!r} was asked for, but torch sees no CUDA device here "

@@ -98,6 +98,10 @@ def test_wrong_arguments_of_ours(monkeypatch):
         pyfastdl.DataLoader(Squares(), on_error="ignore")
     with pytest.raises(ValueError, match='"auto"'):
         pyfastdl.DataLoader(Squares(), num_workers="many")
+    with pytest.raises(ValueError, match='device must be "cuda", "cuda:1".*got \'gpu\''):
+        pyfastdl.DataLoader(Squares(), device="gpu")
+    with pytest.raises(TypeError, match="device must be"):
+        pyfastdl.DataLoader(Squares(), device=[0])
     with pytest.raises(ValueError, match="native"):
         pyfastdl.DataLoader(Squares(), worker_mode="native")
     monkeypatch.setenv("PYFASTDL_WORKER_MODE", "fibre")

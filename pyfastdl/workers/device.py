@@ -7,7 +7,23 @@ from typing import Any
 
 import torch
 
-__all__ = ["mover"]
+__all__ = ["device_of", "mover"]
+
+
+def device_of(device: Any) -> torch.device | None:
+    """What users pass as ``device``; None stays None.
+
+    Raises:
+        ValueError: for a name that torch doesn't know.
+        TypeError: for what names no device at all.
+    """
+    if device is None:
+        return None
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f'device must be "cuda", "cuda:1", "cpu", a torch.device or None, got {device!r}') from error
 
 
 def mover(device: torch.device | None) -> Callable[[Any], Any] | None:
