@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = [
     "MAX_COUNT", "MAX_EPOCH", "MAX_INDEX", "MAX_OCCURRENCE", "MAX_POSITION", "MAX_SIDE", "MAX_VIEW", "at_least", "flag",
-    "integer", "integer_in", "one_of", "refuse_others", "seed_bits",
+    "integer", "integer_in", "nearest", "one_of", "refuse_others", "seed_bits",
 ]  # fmt: skip
 
 # What the core's integers hold.
@@ -88,7 +90,7 @@ def seed_bits(seed: int) -> int:
 
 
 # Arguments of torch's DataLoader that NativeLoader lacks, and what to do instead.
-_INSTEAD = {
+_OF_DATALOADER = {
     "dataset": "pass the folder or the list of files as the first argument; a Dataset goes to torch's DataLoader",
     "collate_fn": (
         "samples are written straight into their batch, so there is nothing to collate: give targets as vectors, "
@@ -104,14 +106,60 @@ _INSTEAD = {
     "in_order": "leave it out: batches always come in the sampler's order",
 }
 
+# Arguments of torchvision's ImageFolder that ImageFolder and NativeLoader lack.
+_OF_IMAGE_FOLDER = {
+    "target_transform": (
+        "leave it out: change the targets in the training loop; NativeLoader's targets= takes others from the start"
+    ),
+    "loader": (
+        "leave it out: files are read and decoded natively; torchvision's ImageFolder with a loader of your own runs "
+        "under pyfastdl.DataLoader"
+    ),
+    "is_valid_file": (
+        "leave it out: images are told by the ends of their names; give NativeLoader a list of files, or take some of "
+        "an ImageFolder by torch.utils.data.Subset"
+    ),
+}
+
+_INSTEAD = {
+    "NativeLoader": {"torch's DataLoader": _OF_DATALOADER, "torchvision's ImageFolder": _OF_IMAGE_FOLDER},
+    "ImageFolder": {"torchvision's ImageFolder": _OF_IMAGE_FOLDER},
+}
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of the names that was probably meant, or None."""
+    return next(iter(difflib.get_close_matches(name, list(names), n=1)), None)
+
 
 def refuse_others(call: str, others: Mapping[str, Any]) -> None:
     """
+    Args:
+        call: the class that was called: "NativeLoader" or "ImageFolder".
+        others: keyword arguments that it doesn't have.
+
     Raises:
-        TypeError: for keyword arguments that ``call`` doesn't have; for those of torch's DataLoader it says what to do
-            instead.
+        TypeError: for the first of them. It says what to do instead of one of torch's or torchvision's; which other
+            class has it; or which argument is spelt nearly so.
     """
-    for name in others:
-        if name in _INSTEAD:
-            raise TypeError(f"{call} has no argument {name!r} of torch's DataLoader: {_INSTEAD[name]}")
-        raise TypeError(f"{call} got an unexpected keyword argument {name!r}")
+    if not others:
+        return
+    name = next(iter(others))
+    for whose, instead in _INSTEAD[call].items():
+        if name in instead:
+            raise TypeError(f"{call} has no argument {name!r} of {whose}: {instead[name]}")
+    names = {other: _keywords(other) for other in ("NativeLoader", "DataLoader", "ImageFolder")}
+    having = [f"pyfastdl.{other}" for other in names if name in names[other]]
+    hint = ""
+    if having:
+        hint = f": {' and '.join(having)} {'has' if len(having) == 1 else 'have'} it"
+    elif close := nearest(name, names[call]):
+        hint = f": did you mean {close!r}?"
+    raise TypeError(f"{call} got an unexpected keyword argument {name!r}{hint}")
+
+
+def _keywords(call: str) -> list[str]:
+    import pyfastdl
+
+    parameters = inspect.signature(getattr(pyfastdl, call)).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]

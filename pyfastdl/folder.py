@@ -6,12 +6,13 @@ import operator
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from pyfastdl._arguments import refuse_others
 from pyfastdl.batch_decoder import BatchDecoder
 from pyfastdl.calling import CallFailed, run_callables, sample_context
 from pyfastdl.decoding import DecodeOptions
@@ -55,6 +56,7 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
 
     Raises:
         FileNotFoundError: no such folder, or a folder without classes or images.
+        ValueError, TypeError: wrong arguments.
 
     Example:
         >>> import pyfastdl, torch                                                      # doctest: +SKIP
@@ -71,7 +73,9 @@ class ImageFolder(Dataset[tuple[Any, Any]]):
         *,
         apply_exif_orientation: bool = False,
         decode: Literal["exact", "fast"] = "exact",
+        **others: NoReturn,
     ) -> None:
+        refuse_others("ImageFolder", others)
         self.root = root
         self.decoding = DecodeOptions(apply_exif_orientation, decode)
         self.transform = as_transform(transform)

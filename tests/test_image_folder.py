@@ -114,6 +114,25 @@ def test_wrong_roots_are_refused(tmp_path):
         pyfastdl.ImageFolder([str(tmp_path / "x.jpg")])
 
 
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("transforms", "did you mean 'transform'"),
+        ("apply_exif_orientations", "did you mean 'apply_exif_orientation'"),
+        ("on_error", "pyfastdl.NativeLoader and pyfastdl.DataLoader have it"),
+        ("max_pixels", "pyfastdl.NativeLoader has it"),
+        ("worker_mode", "pyfastdl.DataLoader has it"),
+        ("target_transform", "of torchvision's ImageFolder: .*in the training loop"),
+        ("loader", "of torchvision's ImageFolder: .*natively"),
+        ("is_valid_file", "of torchvision's ImageFolder: .*Subset"),
+        ("others", "$"),
+    ],
+)
+def test_unknown_arguments_are_named_with_what_was_meant(image_folder, argument, words):
+    with pytest.raises(TypeError, match=f"{argument!r}.*{words}"):
+        pyfastdl.ImageFolder(image_folder, VAL, **{argument: None})
+
+
 def test_a_bad_file_is_the_same_error_out_of_a_worker(image_folder):
     (image_folder / "ant" / "2.jpg").write_bytes(b"")
     loader = tud.DataLoader(pyfastdl.ImageFolder(image_folder, VAL), 4, num_workers=1)

@@ -56,7 +56,21 @@ def indices(loader):
         ({"num_workers": 2**70}, ValueError, "num_workers must be at most"),
         ({"prefetch_factor": 2**32}, ValueError, "prefetch_factor must be at most"),
         ({"on_error": ["skip"]}, ValueError, "on_error"),
-        ({"no_such_thing": 1}, TypeError, "NativeLoader got an unexpected keyword argument 'no_such_thing'"),
+        ({"no_such_thing": 1}, TypeError, "NativeLoader got an unexpected keyword argument 'no_such_thing'$"),
+        # What was probably meant, or who has it.
+        ({"transforms": CROP}, TypeError, "'transforms': did you mean 'transform'"),
+        ({"batchsize": 4}, TypeError, "did you mean 'batch_size'"),
+        ({"num_worker": 4}, TypeError, "did you mean 'num_workers'"),
+        ({"worker_mode": "thread"}, TypeError, "'worker_mode': pyfastdl.DataLoader has it"),
+        ({"root": "x"}, TypeError, "'root': pyfastdl.ImageFolder has it"),
+        ({"target_transform": abs}, TypeError, "'target_transform' of torchvision's ImageFolder: .*targets="),
+        # What can't be iterated is no sampler.
+        ({"sampler": 5}, TypeError, "sampler must be one of torch's samplers or another iterable of indices, got 5"),
+        ({"sampler": "012"}, TypeError, "sampler must be"),
+        ({"sampler": tud.RandomSampler}, TypeError, r"sampler must be.*make an object of it, RandomSampler\("),
+        ({"batch_sampler": 5}, TypeError, "batch_sampler must be.*iterable of lists of indices, got 5"),
+        ({"device": "gpu"}, ValueError, 'device must be "cuda", "cuda:1".*got \'gpu\''),
+        ({"device": [0]}, TypeError, "device must be"),
         # Arguments of torch's DataLoader: each is told what to do instead.
         ({"pin_memory": True}, TypeError, "no argument 'pin_memory'.*device='cuda'"),
         ({"pin_memory_device": "cuda:1"}, TypeError, "device='cuda:1'"),

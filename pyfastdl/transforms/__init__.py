@@ -7,6 +7,9 @@ core does it, from the file to the finished batch.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
+from pyfastdl._arguments import nearest
 from pyfastdl.transforms import functional
 from pyfastdl.transforms.auto_augment import RandAugment, TrivialAugmentWide
 from pyfastdl.transforms.coloring import ColorJitter, Grayscale, RandomGrayscale
@@ -50,3 +53,15 @@ __all__ = [
     "Views",
     "functional",
 ]
+
+if not TYPE_CHECKING:  # to a type checker, every name would exist
+
+    def __getattr__(name: str) -> NoReturn:
+        if name.startswith("_"):  # asked for by Python's own machinery
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        close = nearest(name, __all__)
+        raise AttributeError(
+            f"pyfastdl.transforms has no {name!r}{f' (did you mean {close!r}?)' if close else ''}. It has "
+            f"{', '.join(__all__)}. Anything else may stand at the end of the list as a Python callable, which gets "
+            "the image's tensor; or run under pyfastdl.DataLoader, with torchvision's dataset and transforms"
+        )

@@ -17,6 +17,7 @@ from pyfastdl._arguments import (
     seed_bits,
 )
 from pyfastdl.transforms.conversion import PILToTensor, ToDtype, ToImage, ToTensor
+from pyfastdl.transforms.torchvisions import refuse_torchvisions
 from pyfastdl.transforms.transform import Transform
 from pyfastdl.transforms.values import Normalize, RandomErasing
 
@@ -38,7 +39,8 @@ class Compose:
         transforms: all of them.
 
     Raises:
-        TypeError: for an object that is neither.
+        TypeError: for an object that is neither; and for one of torchvision's where there is a transform of the same
+            name here, which would run in Python unnoticed.
         ValueError: for a transform behind a callable: the native core has done its part by then.
 
     Example:
@@ -52,9 +54,11 @@ class Compose:
     def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
         if isinstance(transforms, Transform):
             raise TypeError(f"Compose takes a list of transforms, got one: write [{transforms!r}]")
+        refuse_torchvisions(transforms)
         self.transforms = list(transforms)
         behind = None
         for transform in self.transforms:
+            refuse_torchvisions(transform, behind)
             if isinstance(transform, Transform):
                 if behind is not None:
                     raise ValueError(
@@ -200,6 +204,7 @@ class Views:
     """
 
     def __init__(self, transforms: Iterable[Compose | Iterable[Transform | Callable[[Any], Any]]]) -> None:
+        refuse_torchvisions(transforms)
         self.transforms = [
             transform if isinstance(transform, Compose) else Compose(transform) for transform in transforms
         ]
@@ -220,8 +225,8 @@ class Views:
 
 
 def _hint(transform: Any) -> str:
-    if isinstance(transform, Compose):
-        return ": all elements of the list must be such, for views"
+    if isinstance(transform, (Compose, list, tuple)):
+        return ": either all elements of the list are lists (or Compose; each is a view then, see Views), or none is"
     if isinstance(transform, type):
         return f": a class; make an object of it, {transform.__name__}(...)"
     return ""
@@ -231,6 +236,7 @@ def as_transform(transform: Any) -> Compose | Views:
     """What users pass as ``transform``: None, one transform, a list, a Compose; or Views, or a list of lists."""
     if transform is None:
         return Compose([])
+    refuse_torchvisions(transform)
     if isinstance(transform, (Compose, Views)):
         return transform
     if isinstance(transform, Transform):
