@@ -63,15 +63,18 @@ class Padder : public RowSink {
   int y_ = 0;
 };
 
-// Keeps the canvas as an image, with room for a border around it.
+// Keeps the canvas as an image, with room for a border around it. Its memory is taken with the first row: by then the
+// source was started, which may have been refused for what is to be kept.
 class Image : public CanvasSink {
  public:
-  Image(const Step& step, ByteBuffer& pixels) : step_(step), stride_(row_bytes(step.size())) {
-    pixels.resize(stride_ * static_cast<std::size_t>(step.size().height));
-    pixels_ = pixels.data();
-  }
+  Image(const Step& step, ByteBuffer& pixels)
+      : step_(step), stride_(row_bytes(step.size())), buffer_(pixels) {}
 
   void put_row(const std::uint8_t* rgb, int y, Size size, bool mirror) override {
+    if (pixels_ == nullptr) {
+      buffer_.resize(stride_ * static_cast<std::size_t>(step_.size().height));
+      pixels_ = buffer_.data();
+    }
     std::uint8_t* to = pixels_ + stride_ * static_cast<std::size_t>(step_.border.top + y) +
                        static_cast<std::size_t>(step_.border.left) * kRgb;
     if (!mirror) {
@@ -85,7 +88,8 @@ class Image : public CanvasSink {
  private:
   const Step& step_;
   std::size_t stride_;
-  std::uint8_t* pixels_;
+  ByteBuffer& buffer_;
+  std::uint8_t* pixels_ = nullptr;
 };
 
 }  // namespace
