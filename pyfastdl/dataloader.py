@@ -16,7 +16,8 @@ from pyfastdl.errors import FailedSample
 from pyfastdl.lowering import Lowering
 from pyfastdl.workers.device import device_of, mover
 from pyfastdl.workers.report import Report
-from pyfastdl.workers.resume import Progress, between_epochs, check, counts_to_the_end, next_epoch
+from pyfastdl.workers.resume import Progress, between_epochs, counts_to_the_end, next_epoch
+from pyfastdl.workers.state_check import checked
 from pyfastdl.workers.states import has_state
 from pyfastdl.workers.tolerance import Failure, FailureLog
 from pyfastdl.workers.width import Width, fixed_width
@@ -49,8 +50,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
 
     Args:
         num_workers: also ``"auto"``: threads, many while the dataset waits for disks or networks, not more than the
-            process has CPUs while it computes (:meth:`explain` says what was chosen). The dataset's ``__getitem__`` is
-            then called by several threads at a time.
+            process has CPUs while it computes (:meth:`explain` says how many there are now; the attribute stays what
+            they start with). The dataset's ``__getitem__`` is then called by several threads at a time.
         worker_mode: ``"thread"`` or ``"process"`` for what the workers are. ``"auto"`` loads natively what the core can
             (see below); for all else it is processes, as torch has them, unless the dataset has an attribute
             ``thread_safe`` that is True, or ``num_workers="auto"`` asks for threads. ``"native"`` refuses a dataset
@@ -226,11 +227,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         torch's default generator (or the loader's ``generator``, and the sampler's) gets the state that it had then.
 
         Raises:
-            ValueError: not such a state; or one of another number of workers, where that matters.
+            ValueError: not such a state; or one of a loader with another batch_size, drop_last, kind of sampler or
+                length of its dataset, or (where that matters) another number of workers.
         """
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        checked = check(state, self)
-        self._resumed = next_epoch(checked) if counts_to_the_end(caller) else checked
+        resumed = checked(state, self)
+        self._resumed = next_epoch(resumed) if counts_to_the_end(caller) else resumed
         self._progress = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -323,7 +325,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         why = f"worker_mode={self.worker_mode!r}"
         if self._auto:
             why = 'num_workers="auto"'
-        elif self.worker_mode != "thread":
+        elif self.worker_mode == "auto":
             why = "the dataset says thread_safe = True"
         if self._auto_width is not None:
             return f"{self._auto_width.now} threads ({why}); {self._auto_width.reason}"

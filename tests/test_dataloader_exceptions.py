@@ -10,8 +10,8 @@ import weakref
 
 import pytest
 import torch
-from loaders import MODES, By, Squares, assert_same
-from torch.utils.data import DataLoader
+from loaders import MODES, By, FaultyAtOnce, Squares, assert_same
+from torch.utils.data import DataLoader, IterableDataset
 
 import pyfastdl
 
@@ -84,6 +84,47 @@ def test_the_file_of_a_sample_is_named(mode):
     with pytest.raises(ValueError) as caught:
         list(pyfastdl.DataLoader(dataset, batch_size=4, num_workers=1, worker_mode=mode))
     assert "sample 7 (data/7.jpg)" in text_of(caught.value)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 4])
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_without_workers_the_sample_is_named(batch_size, on_error):
+    """Also where another one comes behind it; with "skip" what isn't about a sample is raised."""
+    dataset = By(fail_at_seven(MemoryError, "too large"))
+    dataset.samples = [(f"data/{index}.jpg", 0) for index in range(12)]
+    loader = pyfastdl.DataLoader(dataset, batch_size=batch_size, on_error=on_error)
+    with pytest.raises(MemoryError) as caught:
+        list(loader)
+    assert caught.value.__notes__ == ["Raised in pyfastdl.DataLoader, while loading sample 7 (data/7.jpg)."]
+
+
+def test_without_workers_the_batch_is_named_where_the_sample_is_not_known():
+    with pytest.raises(OSError) as caught:
+        list(pyfastdl.DataLoader(FaultyAtOnce(bad=[6]), batch_size=4))
+    assert "loading samples [4, 5, 6, 7]" in text_of(caught.value)
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(pyfastdl.DataLoader(Squares(8), batch_size=4, collate_fn=lambda batch: 1 // (batch[0][1] - 4)))
+    assert "collating samples [4, 5, 6, 7]" in text_of(caught.value)
+
+
+def test_what_is_no_samples_fault_names_none():
+    """An iterable's exception, and a sampler's."""
+
+    def failing():
+        yield 0
+        raise LookupError("no more")
+
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return failing()
+
+    for arguments in ({"dataset": Stream()}, {"dataset": Squares(), "sampler": failing()}):
+        for batch_size in (None, 1):
+            if "sampler" in arguments:
+                arguments["sampler"] = failing()
+            with pytest.raises(LookupError) as caught:
+                list(pyfastdl.DataLoader(**arguments, batch_size=batch_size))
+            assert not hasattr(caught.value, "__notes__")
 
 
 @pytest.mark.parametrize("mode", MODES)

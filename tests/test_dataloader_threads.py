@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 import torch
-from loaders import MODES, By
+from loaders import MODES, By, until
 from torch.utils.data import RandomSampler
 
 import pyfastdl
@@ -106,6 +106,33 @@ def test_the_width_follows_what_samples_do(monkeypatch):
     run(mixed, 10, lambda now: min(400, now / 0.08), cpu=0.004, wall=lambda now: 0.08)
     assert mixed.now == 32
     assert "slower" in mixed.reason
+    quick = Width(2)  # they wait for each other, and most of the time goes by between them
+    run(quick, 10, lambda now: 20_000, cpu=0.000005, wall=lambda now: 0.0009)
+    assert quick.now == 2
+    assert "less than a millisecond" in quick.reason
+
+
+def test_the_reason_at_the_start_is_true_after_epochs_too(monkeypatch):
+    monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
+    loader = pyfastdl.DataLoader(By(int, 4), num_workers="auto")
+    list(loader)
+    width = loader._width()
+    assert f"{width.now} threads" in loader.explain()
+    assert "the number it starts with: nothing showed yet" in loader.explain()
+
+
+def test_a_narrower_width_loses_no_wakening(monkeypatch):
+    """The thread that is woken for a batch may be one that isn't to work any more: it has another one do it."""
+    monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
+    together = threading.Barrier(8, timeout=60)  # so there are as many threads
+    dataset = By(lambda index: (index < 8 and together.wait() and index) or index, 400)
+    loader = pyfastdl.DataLoader(dataset, batch_size=None, num_workers="auto", prefetch_factor=1, timeout=20)
+    iterator = iter(loader)
+    got = [next(iterator)]
+    pool = iterator._pool
+    assert until(lambda: pool._idle == len(pool._threads) >= 8)
+    loader._width().now = 1
+    assert [*got, *iterator] == list(range(400))
 
 
 def test_sleeping_threads_hold_no_batch():

@@ -88,6 +88,16 @@ def test_spawned_workers_lower_it_again(image_folder):
     check_partly(dataset, {"num_workers": 1, "multiprocessing_context": "spawn", "worker_mode": "auto"})
 
 
+def test_what_is_left_to_python_is_explained_once(image_folder):
+    transform = v1.Compose([v1.Resize(40), Invert(), v1.CenterCrop(32), v1.ToTensor()])
+    loader = pyfastdl.DataLoader(folder(image_folder, transform), num_workers=2, worker_mode="native")
+    lines = loader.explain().splitlines()
+    assert lines[1].endswith(": native")
+    assert "Invert" in lines[2] and lines[2].endswith(": Python: pyfastdl doesn't know it")
+    assert lines[3] == "  CenterCrop(size=(32, 32)), ToTensor(): Python: what comes before stays Python"
+    assert lines[-1] == "2 threads (worker_mode='native')"
+
+
 def check_partly(dataset, options):
     loader = pyfastdl.DataLoader(dataset, batch_size=4, **options)
     assert_same(list(loader), list(DataLoader(dataset, batch_size=4)))

@@ -129,7 +129,7 @@ def test_the_longest_beginning(stop):
     steps = lower_transform(v1.Compose([v1.CenterCrop(20), transform, v1.CenterCrop(10)])).steps
     assert [step.native is not None for step in steps] == [True, False, False]
     assert why in steps[1].reason
-    assert steps[2].reason == "what comes before it stays Python"
+    assert steps[2].reason == "what comes before stays Python"
 
 
 def test_resizing_a_tensor_is_not_native():

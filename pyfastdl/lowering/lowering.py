@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import re
 import warnings
@@ -46,9 +47,12 @@ class Lowered:
             return [f"not loaded natively: {self.reason}"] if self.reason else []
         files = self.stand_in.files
         lines = [f"{files.kind} of {len(self.stand_in):,} files, read and decoded natively"]
-        for step in files.transform.steps:
-            words = "Python: " + step.reason if step.native is None else "native"
-            lines.append(f"  {_short(step.transform)}: {words}")
+        steps = files.transform.steps
+        lines += [f"  {_short(step.transform)}: native" for step in steps if step.native is not None]
+        # All behind the first one are left to Python for the same reason: it is said once.
+        left = itertools.groupby((step for step in steps if step.native is None), lambda step: step.reason)
+        for reason, same in left:
+            lines.append(f"  {', '.join(_short(step.transform) for step in same)}: Python: {reason}")
         if files.target_transform is not None:
             lines.append(f"  {_short(files.target_transform)}, of targets: Python")
         if any(_is_random(one) for step in files.transform.steps for one in step.native or ()):

@@ -79,7 +79,7 @@ def lower_transform(transform: Any) -> LoweredTransform:
     native: list[Transform] = []
     left_over = False
     for one in _flat(transform):
-        found = "what comes before it stays Python" if left_over else _lower(one, state)
+        found = "what comes before stays Python" if left_over else _lower(one, state)
         if isinstance(found, str):
             steps.append(Step(one, None, found))
             left_over = True

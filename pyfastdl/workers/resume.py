@@ -13,15 +13,14 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from pyfastdl.errors import FailedSample, LoaderError
 from pyfastdl.workers.context import Occurrences
+from pyfastdl.workers.state_check import common
 from pyfastdl.workers.states import ask, for_next_epoch, give, has_state, sampler_of
 from pyfastdl.workers.tolerance import Failure, FailureLog
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
 
-__all__ = ["Progress", "Resumable", "between_epochs", "check", "counts_to_the_end", "next_epoch"]
-
-_VERSION = 2
+__all__ = ["Progress", "Resumable", "between_epochs", "counts_to_the_end", "next_epoch"]
 
 
 class Progress:
@@ -136,7 +135,7 @@ class Progress:
             sampler = pickle.loads(order)
         states: dict[int, bytes | None] = dict(self.workers) if self.watch is None else {0: self.watch()}
         return {
-            "version": _VERSION,
+            **common(loader),
             "epoch": self.epoch,
             "yielded": self.yielded,
             "seed": self.seed,
@@ -156,7 +155,7 @@ def between_epochs(loader: DataLoader[Any], epoch: int) -> dict[str, Any]:
     progress = loader._progress if loader.persistent_workers else None
     left = progress.left() if progress is not None else {}
     return {
-        "version": _VERSION,
+        **common(loader),
         "epoch": epoch,
         "yielded": 0,
         "seed": progress.seed if progress is not None else None,  # workers that stay keep it
@@ -167,20 +166,6 @@ def between_epochs(loader: DataLoader[Any], epoch: int) -> dict[str, Any]:
         "last_worker": None,
         "num_workers": _workers_that_matter(loader) if left else None,
     }
-
-
-def check(state: Any, loader: DataLoader[Any]) -> dict[str, Any]:
-    if not isinstance(state, dict) or state.get("version") != _VERSION or "yielded" not in state:
-        raise ValueError("load_state_dict() wants what state_dict() of a pyfastdl.DataLoader gave")
-    workers = state["num_workers"]
-    if workers is not None and workers != loader.num_workers:
-        iterable = loader._dataset_kind == _DatasetKind.Iterable
-        why = "an iterable dataset is shared out by workers" if iterable else "each worker has a state of its dataset"
-        raise ValueError(
-            f"{why}: the state is of a loader with num_workers={workers}, and this one has {int(loader.num_workers)}; "
-            "make it with as many"
-        )
-    return state
 
 
 def counts_to_the_end(caller: str) -> bool:

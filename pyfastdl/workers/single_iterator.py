@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from pyfastdl.workers.context import Batch, Occurrences, context
+from pyfastdl.workers.failures import add_note, sample_words
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.states import WorkerDataset
 from pyfastdl.workers.tolerance import NOTHING, tracks_samples
@@ -37,8 +38,10 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
         collate = self._dataset_fetcher.collate_fn
 
         def collate_no_sample(data: Any) -> Any:
-            context.index = None
-            return NOTHING if data is NOTHING else collate(data)
+            context.index, self._doing = None, "collating"
+            batch = NOTHING if data is NOTHING else collate(data)
+            self._doing = ""
+            return batch
 
         self._dataset_fetcher.collate_fn = collate_no_sample
 
@@ -46,6 +49,7 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
         index = super()._next_index()
         self._asked = True
         self._own.restore()
+        self._doing, self._wanted = "loading", index
         if self._tracks:
             if not self._auto_collation:
                 context.index = index
@@ -57,12 +61,13 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
     def _next_data(self) -> Any:
         data: Any = NOTHING
         while data is NOTHING:
-            self._asked = False
+            self._asked, self._doing = False, ""
             before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
             context.seed, context.epoch, context.index = int(self._base_seed), self._progress.epoch, None
             try:
                 data = super()._next_data()  # type: ignore[no-untyped-call]
             except BaseException as error:
+                self._name_sample(error)
                 if self._asked and not isinstance(error, StopIteration):
                     self._through(self._own.take_failures())
                 raise
@@ -70,3 +75,10 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
                 context.seed, context.epoch, context.index, context.occurrence = before
             self._through(self._own.take_failures())
         return data if self._move is None else self._move(data)
+
+    def _name_sample(self, error: BaseException) -> None:
+        """As workers do it: of what is a sample's or a batch's, and not the sampler's or an iterable's."""
+        if not self._doing or self._dataset_kind != 0 or not isinstance(error, Exception):
+            return
+        index = self._wanted if context.index is None else context.index
+        add_note(error, f"Raised in pyfastdl.DataLoader, while {self._doing} {sample_words(index, self._own.dataset)}.")

@@ -241,6 +241,8 @@ class ThreadPool:
             queue = self._queues[worker if self._own_queues else 0]
             while not self._closing:
                 if worker >= self.width.now:
+                    if queue:
+                        self._ready.notify()  # it may have been this one that was woken for the job
                     self._parked.wait(60.0)
                 elif queue:
                     job = queue[0]

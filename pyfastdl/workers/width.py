@@ -16,6 +16,10 @@ _LONG_WINDOW = 1.0
 # Python code, the interpreter's lock lets no more than one run.
 _WAITS = 0.5
 _CPUS_LEFT = 0.75
+# Seconds that a sample has to wait on average for that. 32 threads whose samples wait less give 32,000 a second, which
+# is more than one loop of Python takes; and samples of microseconds wait for the interpreter's lock, of which more
+# threads only make more.
+_LONG_WAIT = 0.001
 # A narrower choice is kept when it does at least this share of the work of the wider one.
 _AS_GOOD = 0.95
 
@@ -23,16 +27,16 @@ _AS_GOOD = 0.95
 class Width:
     """How many of a pool's threads may work. ``add`` is called by one thread at a time.
 
-    While the threads mostly wait and the CPUs have time left, there are more, up to 64. Once the CPUs are busy, half as
-    many are tried, down to the CPUs that the process may use, as long as that costs no throughput: threads that compute
-    only take turns, and each holds a sample's memory.
+    While the threads mostly wait (a millisecond a sample, or longer) and the CPUs have time left, there are more, up to
+    64. Otherwise half as many are tried, down to the CPUs that the process may use, as long as that costs no
+    throughput: threads that compute only take turns, and each holds a sample's memory.
     """
 
     def __init__(self, cpus: int) -> None:
         self.cpus = cpus
         self.now = min(_MOST, max(_START, cpus))
         self.most = max(_MOST, cpus)
-        self.reason = "the start, as no sample was loaded yet"
+        self.reason = "the number it starts with: nothing showed yet that another would be better"
         self._settled = False
         self._wider: tuple[int, float] | None = None  # the choice before this one, and its samples a second
         self._clear()
@@ -51,18 +55,21 @@ class Width:
         waiting = 1 - self._cpu / self._wall if self._wall > 0 else 0.0
         cpus_used = self._cpu / elapsed
         used = f"{waiting:.0%} of their time is waiting, {cpus_used:.1f} of {self.cpus} CPUs are in use"
-        if waiting >= _WAITS and cpus_used < _CPUS_LEFT:
+        long = self._wall - self._cpu >= _LONG_WAIT * self._samples
+        if waiting >= _WAITS and long and cpus_used < _CPUS_LEFT:
             self.now = min(self.most, self.now * 2)
             self._wider = None
             self.reason = f"samples mostly wait: {used}"
         elif elapsed < _LONG_WINDOW:
             return False
         else:
-            self._narrow(self._samples / elapsed, used)
+            quick = waiting >= _WAITS and not long
+            why = "samples wait for less than a millisecond each" if quick else "samples compute"
+            self._narrow(self._samples / elapsed, f"{why}: {used}")
         self._clear()
         return self.now != before
 
-    def _narrow(self, rate: float, used: str) -> None:
+    def _narrow(self, rate: float, why: str) -> None:
         if self._wider is not None and rate < _AS_GOOD * self._wider[1]:
             self.reason = f"fewer were slower ({rate:.0f} samples/s instead of {self._wider[1]:.0f})"
             self.now = self._wider[0]
@@ -70,7 +77,7 @@ class Width:
         elif self.now > self.cpus:
             self._wider = (self.now, rate)
             self.now = max(self.cpus, self.now // 2)
-            self.reason = f"samples compute: {used}"
+            self.reason = why
         else:
             self._settled = True
 
