@@ -37,12 +37,16 @@ class BatchDecoder:
         paths: all files.
         plans: one a view.
         decoding: the options of decoding.
+        channels_last: whether that is the plans' memory format.
     """
 
-    def __init__(self, paths: PathTable, plans: Sequence[Plan], decoding: DecodeOptions) -> None:
+    def __init__(
+        self, paths: PathTable, plans: Sequence[Plan], decoding: DecodeOptions, channels_last: bool = False
+    ) -> None:
         self._paths = paths
         self._plans = list(plans)
         self._decoding = decoding
+        self._channels_last = channels_last
         self._enter_process()
 
     def _enter_process(self) -> None:
@@ -91,10 +95,12 @@ class BatchDecoder:
             SampleError, OSError: it can't be loaded.
         """
         rgb = decode_with(self._paths[index], self._decoding)
-        return [
+        images = [
             _tensor(plan.apply(rgb, seed & _MASK64, epoch, index if place is None else place, occurrence, view))
             for view, plan in enumerate(self._plans)
         ]
+        # Such a plan's array is (H, W, 3).
+        return [image.permute(2, 0, 1) for image in images] if self._channels_last else images
 
     def _start(self, sizes: list[tuple[int, int]], batch_size: int) -> Pipeline:
         return Pipeline(

@@ -173,9 +173,10 @@ class _Feeder:
             self._new.append(job)
             self._changed.notify()
             if self._thread is None:
+                thread = threading.Thread(target=self._serve, name="pyfastdl-feeder", daemon=True)
                 with deferred():  # an interrupt between the two lines would leave it out, and start another
-                    self._thread = threading.Thread(target=self._serve, name="pyfastdl-feeder", daemon=True)
-                    self._thread.start()
+                    thread.start()
+                    self._thread = thread
 
     def is_own_thread(self) -> bool:
         return threading.current_thread() is self._thread
@@ -227,7 +228,12 @@ class _Feeder:
                 job.native_failures = failures
                 if outcome.error is None:
                     job.fill(outcome, self._views)
-                    self._pool.put(job)
+                    try:
+                        self._pool.put(job)
+                    except BaseException as error:  # no thread could be started
+                        job.error, job.fatal = error, True
+                        self._pool.complete(job)
+                        raise
                 else:
                     job.error = outcome.error
                     self._pool.complete(job)

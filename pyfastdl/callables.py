@@ -101,7 +101,7 @@ class CallableWork(Work):
         self.seed = seed
         self.epoch = epoch
         self.views = len(plans)
-        self._decoder = BatchDecoder(dataset.paths, plans, decoding)
+        self._decoder = BatchDecoder(dataset.paths, plans, decoding, channels_last)
         self._sizes = sizes
         self._callables = callables
         self._on_error = on_error
@@ -244,8 +244,6 @@ class CallableWork(Work):
 
     def _load(self, index: int, first: int, occurrence: int) -> list[torch.Tensor]:
         images = self._decoder.one(index, self.seed, self.epoch, occurrence, place=first)
-        if self._channels_last:
-            images = [image.permute(2, 0, 1) for image in images]
         for image, size in zip(images, self._sizes, strict=True):
             height, width = image.shape[1:]
             if (height, width) != size:

@@ -21,7 +21,7 @@ class CallFailed(Exception):
 
     @property
     def reason(self) -> str:
-        return f"{self.name} raised {type(self.error).__name__}: {self.error}"
+        return f"{self.name} raised {type(self.error).__name__}: {_text(self.error)}"
 
     def may_pass_over(self) -> bool:
         """Whether it says something of the sample. A lack of memory doesn't; nor what isn't an Exception."""
@@ -36,7 +36,7 @@ class CallFailed(Exception):
         """
         where = f"by the transform {self.name} for {words}"
         if isinstance(self.error, StopIteration) or not isinstance(self.error, Exception):
-            replaced = RuntimeError(f"{type(self.error).__name__} was raised {where}: {self.error}")
+            replaced = RuntimeError(f"{type(self.error).__name__} was raised {where}: {_text(self.error)}")
             replaced.__cause__ = self.error
             return replaced
         add_note(self.error, f"Raised {where}.")
@@ -66,6 +66,13 @@ def sample_context(seed: int, epoch: int, index: int, occurrence: int) -> Iterat
         yield
     finally:
         context.seed, context.epoch, context.index, context.occurrence = before
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # a class of the user's
+        return "(its text can't be had)"
 
 
 def name_of(call: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -214,7 +215,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         with a state of its own).
         """
         if self._resumed is not None:
-            return self._resumed  # loaded, and not gone on from yet
+            return copy.deepcopy(self._resumed)  # loaded, and not gone on from yet
         state = self._progress.state(self) if self._progress is not None else None
         return between_epochs(self, self._next_epoch) if state is None else state
 
@@ -231,7 +232,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 length of its dataset, or (where that matters) another number of workers.
         """
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        resumed = checked(state, self)
+        resumed = copy.deepcopy(checked(state, self))
         self._resumed = next_epoch(resumed) if counts_to_the_end(caller) else resumed
         self._progress = None
 

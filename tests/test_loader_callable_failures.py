@@ -13,6 +13,7 @@ from loaders import assert_same
 
 import pyfastdl
 from pyfastdl import _core
+from pyfastdl import transforms as T
 from pyfastdl.workers.sample_rng import SampleRng
 
 
@@ -277,3 +278,32 @@ def test_only_the_sample_that_is_raised_is_listed(files):
     with pytest.raises(ValueError):
         next(iter(loader))
     assert [(error.index, error.replaced_by) for error in loader.errors] == [(0, None)]
+
+
+def test_without_threads_for_them_it_is_an_error(image_folder, monkeypatch):
+    """And no wait without an end."""
+    start = threading.Thread.start
+
+    def refuse(thread):
+        if thread.name.startswith("pyfastdl-worker"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    loader = pyfastdl.NativeLoader(image_folder, 4, transform=[T.Resize((8, 8)), torch.neg], timeout=60)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        next(iter(loader))
+
+
+def test_an_exception_without_a_text(image_folder):
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    def call(image):
+        raise Mute
+
+    for on_error in ("raise", "skip"):
+        loader = pyfastdl.NativeLoader(image_folder, 4, transform=[T.Resize((8, 8)), call], on_error=on_error)
+        with pytest.raises(Mute if on_error == "raise" else pyfastdl.LoaderError):
+            list(loader)

@@ -29,7 +29,7 @@ class Files:
     """A dataset as a list of files.
 
     Attributes:
-        samples: ``(path, target)`` per sample of the dataset, in its order.
+        samples: ``(path, target)`` per sample of the dataset, in its order; as they were when it was looked at.
         transform: what all of them go through.
         target_transform: a callable of the user's for targets, or None.
         decoding: how they are decoded.
@@ -74,9 +74,12 @@ def _samples(dataset: Any, leaves: list[Files]) -> Any:
     """The samples of a dataset in its order; each folder that they come from is added to ``leaves``."""
     if type(dataset) is Subset:
         inner = _samples(dataset.dataset, leaves)
+        indices = dataset.indices
         try:
-            return [inner[operator.index(index)] for index in dataset.indices]
-        except (TypeError, IndexError) as error:
+            if not isinstance(indices, (list, tuple, range)):  # a tensor, say; whatever it is, the Subset asks it so
+                indices = [indices[place] for place in range(len(indices))]
+            return [inner[operator.index(index)] for index in indices]
+        except (TypeError, IndexError, KeyError) as error:
             raise NotLowered(f"its Subset has indices that aren't the dataset's: {error}") from error
     if type(dataset) is ConcatDataset:
         return [sample for part in dataset.datasets for sample in _samples(part, leaves)]
@@ -108,8 +111,25 @@ def _leaf(dataset: Any) -> Files:
         raise NotLowered("it has a loader of its own")
     transform = lower_transform(dataset.transform)
     kind = f"torchvision's {type(dataset).__qualname__}"
-    return Files(dataset.samples, transform, dataset.target_transform, DecodeOptions(), kind)
+    return Files(_frozen(dataset.samples), transform, dataset.target_transform, DecodeOptions(), kind)
+
+
+def _frozen(samples: Any) -> list[tuple[Any, Any]]:
+    """The pairs as they are now, in a list that its user doesn't change in place."""
+    try:
+        if type(samples) is list and set(map(type, samples)) <= {tuple}:
+            return list(samples)
+        return [(path, target) for path, target in samples]
+    except (TypeError, ValueError) as error:
+        raise NotLowered(f"its samples aren't (path, target) pairs: {error}") from error
 
 
 def _same_list(one: Any, other: Any) -> bool:
-    return one is other if not isinstance(one, list) or not isinstance(other, list) else one == other
+    if not isinstance(one, list) or not isinstance(other, list):
+        return one is other
+    if one != other:
+        return False
+    # The very same objects, most of the time. Others may be equal and of another type (1, 1.0, True).
+    return all(map(operator.is_, one, other)) or all(
+        type(mine[1]) is type(theirs[1]) for mine, theirs in zip(one, other, strict=True)
+    )

@@ -60,7 +60,7 @@ class LoweredDataset(Dataset[Any]):
         options: dict[str, Any] = {"dtype": "uint8", "channels_last": True} if transform.picture else {}
         self.plans: list[Plan] = [view.plan(**options) for view in views_of(transform.native)]
         self._rest = transform.rest
-        self._decoder = BatchDecoder(self.paths, self.plans, files.decoding)
+        self._decoder = BatchDecoder(self.paths, self.plans, files.decoding, transform.picture)
 
     def __reduce__(self) -> Any:
         # A worker process that is spawned makes its own: the lists that it takes are the dataset's.
@@ -190,7 +190,8 @@ def _picture(pixels: torch.Tensor, path: str) -> Any:
 
     image = Image.fromarray(pixels.permute(1, 2, 0).numpy())
     with Image.open(path) as file:
-        image.info = {key: value for key, value in file.info.items() if key != "transparency"}
+        # Only a JPEG has all of them before its pixels, and none that its conversion changes.
+        image.info = dict(file.info) if file.format == "JPEG" else file.convert("RGB").info
     return image
 
 

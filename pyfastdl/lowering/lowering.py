@@ -112,9 +112,7 @@ class Lowering:
         if self._stand_in is None or known is None or not known.same_as(files):
             self._stand_in = LoweredDataset(dataset, files)
             self._targets = self._stand_in.batch_targets()
-            # With a copy of the list, which its user may change in place. (The items are tuples, which can't be.)
-            copied = list(files.samples) if isinstance(files.samples, list) else files.samples
-            self._known = dataclasses.replace(files, samples=copied)
+            self._known = files
             _warn_of_odd_files(dataset, files)
         return self._stand_in
 

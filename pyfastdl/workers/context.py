@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch.utils.data import get_worker_info as _torch_worker_info
@@ -57,7 +57,7 @@ def make_worker_info(worker: int, workers: int, seed: int, dataset: Any) -> Work
 class Batch(list[Any]):
     """The indices of one batch, which note the one that is being loaded as a fetcher goes through them."""
 
-    def __init__(self, indices: list[Any], occurrences: list[int] | None = None) -> None:
+    def __init__(self, indices: Sequence[Any], occurrences: list[int] | None = None) -> None:
         super().__init__(indices)
         self.occurrences = occurrences
 
@@ -77,7 +77,7 @@ class Occurrences:
     def __init__(self, sampler: Any) -> None:
         self._seen: dict[Any, int] | None = {} if _may_repeat(sampler) else None
 
-    def of(self, indices: list[Any]) -> list[int] | None:
+    def of(self, indices: Sequence[Any]) -> list[int] | None:
         """One number an index; None when all are 0."""
         if self._seen is None:
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from pyfastdl.workers.failures import add_note, sample_words
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.thread_works import Pinning
 from pyfastdl.workers.tolerance import NOTHING, Tolerant
+from pyfastdl.workers.turns import Turns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +66,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         self._pid = os.getpid()
         self._follow(loader)
         super().__init__(loader)
-        self._taking = threading.Lock()  # threads of the user's may share an iterator
+        self._taking = Turns()  # threads of the user's may share an iterator
         self._move = loader._mover()
         self._idle = loader._idle_pipelines
         self._report = loader._report
@@ -99,14 +99,15 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
 
     def _start(self) -> None:
         """Asks for the first batches: where the loader has workers, when its iterator is made; else with the first."""
-        self._started = True
-        for _ in range(self._ahead):
+        while len(self._tasks) < self._ahead and not self._exhausted:
             self._ask()
         largest = max([len(task.numbers) for task in self._tasks if task.numbers is not None], default=0)
         size = getattr(self._index_sampler, "batch_size", None)
         capacity = max(largest, min(size, len(self._lowered)) if isinstance(size, int) else 1)
         self._pipeline = self._taken(capacity) or self._made(capacity)
         self._pipeline.start_epoch(int(self._base_seed), self._progress.epoch)
+        # Not before: after an error of the sampler, or of threads that couldn't be started, it is tried again.
+        self._started = True
         self._open()
 
     def _taken(self, capacity: int) -> Pipeline | None:
@@ -152,7 +153,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         except StopIteration:
             self._exhausted = True
             return
-        occurrences = self._occurrences.of(index) if isinstance(index, list) else None
+        occurrences = self._occurrences.of(index) if isinstance(index, (list, tuple)) else None
         numbers = self._lowered.known(index) if isinstance(index, (list, tuple)) and index else None
         self._tasks.append(_Task(index, numbers, occurrences))
 

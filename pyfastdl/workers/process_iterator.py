@@ -86,7 +86,7 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         tracking = self._tracking()
         if tracking == 2:
             return index, (self._occurrences.of([index]) or [0])[0]
-        if tracking == 1 and type(index) is list:
+        if tracking == 1 and type(index) in (list, tuple):
             occurrences = self._occurrences.of(index)
             if occurrences is not None:
                 return Batch(index, occurrences)

@@ -145,7 +145,7 @@ class _Indices(_Queue):
                 # (an index, how often it came before)
                 context.index, context.occurrence = index
                 return number, index[0]
-            if self._tracks and type(index) is list:
+            if self._tracks and type(index) in (list, tuple):
                 return number, Batch(index)
         return task
 

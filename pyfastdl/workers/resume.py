@@ -250,7 +250,7 @@ class Resumable(_BaseDataLoaderIter):
         if self._dataset_kind == _DatasetKind.Map:
             while progress.skip:
                 index = super()._next_index()  # type: ignore[no-untyped-call]
-                self._occurrences.of(index if self._auto_collation and isinstance(index, list) else [index])
+                self._occurrences.of(index if self._auto_collation and isinstance(index, (list, tuple)) else [index])
                 progress.skip -= 1
         index = super()._next_index()  # type: ignore[no-untyped-call]
         progress.asked(self._sampler_iter)

@@ -54,7 +54,7 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
             if not self._auto_collation:
                 context.index = index
                 context.occurrence = (self._occurrences.of([index]) or [0])[0]
-            elif type(index) is list:
+            elif type(index) in (list, tuple):
                 return Batch(index, self._occurrences.of(index))
         return index
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from pyfastdl.workers.states import WorkerDataset, has_state
 from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole
 from pyfastdl.workers.threads import Job, ThreadPool, Work
 from pyfastdl.workers.tolerance import NOTHING, has_getitems
+from pyfastdl.workers.turns import Turns
 from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class ThreadIterator(Resumable):
         self._follow(loader)
         view: Any = LoaderView(loader)
         super().__init__(view)
-        self._taking = threading.Lock()  # threads of the user's may share an iterator
+        self._taking = Turns()  # threads of the user's may share an iterator
         self._iterable = self._dataset_kind == _DatasetKind.Iterable
         self._width = loader._width()
         self._ahead = loader._batches_ahead(self._width)
@@ -140,7 +140,7 @@ class ThreadIterator(Resumable):
         count, occurrences = 1, None
         if not self._iterable:
             if self._auto_collation:
-                occurrences = self._occurrences.of(index) if isinstance(index, list) else None
+                occurrences = self._occurrences.of(index) if isinstance(index, (list, tuple)) else None
                 if isinstance(self._work, Samples):
                     index = index if isinstance(index, (list, tuple)) else list(index)
                     count = len(index)

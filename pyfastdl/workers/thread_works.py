@@ -126,7 +126,11 @@ class Whole(_Common):
         fetcher = fetch._MapDatasetFetcher(dataset, self.auto_collation, _identity, False)
         index = job.index
         job.loading[worker] = index
-        if self.auto_collation and type(index) is list and (self.on_error != "raise" or tracks_samples(dataset)):
+        if (
+            self.auto_collation
+            and type(index) in (list, tuple)
+            and (self.on_error != "raise" or tracks_samples(dataset))
+        ):
             index = Batch(index, job.occurrences)
         elif not self.auto_collation:
             context.index = index
