@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from replay import cell, replay, same_bits
 
@@ -180,6 +180,9 @@ def test_arithmetic_in_16_bits_equals_torchvision(
     index=st.integers(0, 2**40),
 )
 def test_crops_and_borders_are_the_same_on_tensors(crop: Any, pad: Any, picture: np.ndarray, index: int) -> None:
+    left, top, right, bottom = pad.padding
+    height, width = picture.shape[:2]
+    assume(height + top + bottom > 0 and width + left + right > 0)  # torch has words of its own for what is less
     check([T.ToTensor(), pad, crop, T.Normalize(MEAN, STD)], picture, index, torch.float32, False)
 
 
