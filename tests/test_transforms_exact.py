@@ -180,9 +180,10 @@ def test_arithmetic_in_16_bits_equals_torchvision(
     index=st.integers(0, 2**40),
 )
 def test_crops_and_borders_are_the_same_on_tensors(crop: Any, pad: Any, picture: np.ndarray, index: int) -> None:
-    left, top, right, bottom = pad.padding
+    left, top, right, bottom = (min(side, 0) for side in pad.padding)
     height, width = picture.shape[:2]
-    assume(height + top + bottom > 0 and width + left + right > 0)  # torch has words of its own for what is less
+    # Of tensors torchvision cuts off what is negative first, and has no words for cutting off more than there is.
+    assume(height + top + bottom > 0 and width + left + right > 0)
     check([T.ToTensor(), pad, crop, T.Normalize(MEAN, STD)], picture, index, torch.float32, False)
 
 
