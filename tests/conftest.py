@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import hypothesis
 import numpy as np
 import pytest
 from PIL import Image
@@ -19,8 +18,10 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parents[1]
 
 # In CI the generated cases are the same each time: new ones are looked for on developers' machines.
-hypothesis.settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
+if os.environ.get("CI") and importlib.util.find_spec("hypothesis") is not None:
+    import hypothesis
+
+    hypothesis.settings.register_profile("ci", derandomize=True)
     hypothesis.settings.load_profile("ci")
 
 # A shell's background job ignores interrupts, and so would the programs that tests start and interrupt.
