@@ -258,7 +258,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         if lowered.whole is not None:
             from pyfastdl.workers.native_iterator import NativeIterator
 
-            return NativeIterator(self)
+            return NativeIterator(self, lowered.whole)
         if self.num_workers == 0:
             from pyfastdl.workers.single_iterator import SingleIterator
 

@@ -109,7 +109,7 @@ def test_workers_may_stay(mode, on_error):
         assert listed == errors
 
 
-@pytest.mark.skipif("process" not in MODES, reason="about starting processes")
+@pytest.mark.skipif(MODES == ["thread"], reason="about starting processes")
 @pytest.mark.parametrize("context", ["spawn", "forkserver"])
 def test_workers_may_be_started_in_any_way(context):
     wanted, errors = two_epochs(Faulty(), 0, None, "replace")
@@ -239,7 +239,7 @@ def test_a_workers_dataset_is_the_users(mode, workers):
     assert type(loader.dataset) is By
 
 
-@pytest.mark.skipif("process" not in MODES, reason="about what goes through pipes")
+@pytest.mark.skipif(MODES == ["thread"], reason="about what goes through pipes")
 def test_failures_take_no_descriptors():
     """Also where a sampler's indices are tensors."""
     loader = loader_of(Faulty(), 1, "process", "skip", sampler=list(torch.arange(26).repeat(4)))

@@ -127,9 +127,7 @@ def _frozen(samples: Any) -> list[tuple[Any, Any]]:
 def _same_list(one: Any, other: Any) -> bool:
     if not isinstance(one, list) or not isinstance(other, list):
         return one is other
-    if one != other:
-        return False
-    # The very same objects, most of the time. Others may be equal and of another type (1, 1.0, True).
-    return all(map(operator.is_, one, other)) or all(
-        type(mine[1]) is type(theirs[1]) for mine, theirs in zip(one, other, strict=True)
-    )
+    if len(one) == len(other) and all(map(operator.is_, one, other)):
+        return True  # the very same objects, most of the time
+    # Others may be equal and of another type (1, 1.0, True).
+    return one == other and all(type(mine[1]) is type(theirs[1]) for mine, theirs in zip(one, other, strict=True))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pyfastdl.dataloader import DataLoader
+    from pyfastdl.lowering.lowered import LoweredDataset
 
 __all__ = ["NativeIterator"]
 
@@ -62,8 +63,9 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
     native = True
     _pipeline: Pipeline | None = None  # nothing to give back, even if the constructor is interrupted at once
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader[Any], whole: tuple[LoweredDataset, npt.NDArray[Any]]) -> None:
         self._pid = os.getpid()
+        self._load_from(whole)
         self._follow(loader)
         super().__init__(loader)
         self._taking = Turns()  # threads of the user's may share an iterator
@@ -88,14 +90,18 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             self._follow(loader)
         super()._reset(loader, first_iter)
         self._give_back()
-        whole = loader._lowering.of(loader).whole
-        assert whole is not None
-        self._lowered, self._targets = whole[0], _core.Targets(whole[1])
+        if not first_iter:
+            whole = loader._lowering.of(loader).whole
+            assert whole is not None
+            self._load_from(whole)
         self._occurrences = Occurrences(self._index_sampler)
         self._tasks: deque[_Task] = deque()
         self._started = self._exhausted = False
         if self._eager:
             self._start()
+
+    def _load_from(self, whole: tuple[LoweredDataset, npt.NDArray[Any]]) -> None:
+        self._lowered, self._targets = whole[0], _core.Targets(whole[1])
 
     def _start(self) -> None:
         """Asks for the first batches: where the loader has workers, when its iterator is made; else with the first."""

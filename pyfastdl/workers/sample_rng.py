@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-__all__ = ["SampleRng", "philox_block", "sample_rng"]
+__all__ = ["SampleRng", "sample_rng"]
 
 _DOMAIN = 4  # Domain::python of csrc/base/random.h
 _MASK32 = 0xFFFFFFFF
@@ -48,7 +48,10 @@ class SampleRng:
         return torch.Generator().manual_seed(words[0] << 32 | words[1])
 
     def _words(self, block: int) -> tuple[int, int, int, int]:
-        return philox_block(self._key, _DOMAIN, block)
+        seed, epoch, index, occurrence = self._key
+        first = block | _DOMAIN << 12 | (index >> 32 & 0xFFFF) << 16
+        counter = (first, index & _MASK32, epoch & _MASK32, occurrence & _MASK32)
+        return philox4x32_10(counter, (seed & _MASK32, seed >> 32 & _MASK32))
 
 
 def sample_rng() -> SampleRng:
@@ -83,14 +86,6 @@ def _number(index: Any) -> int:
         return int(index.__index__()) & (1 << 48) - 1
     except AttributeError:
         return int.from_bytes(hashlib.blake2b(repr(index).encode(), digest_size=6).digest(), "little")
-
-
-def philox_block(key: tuple[int, int, int, int], domain: int, block: int) -> tuple[int, int, int, int]:
-    """Four 32-bit words of a sample's (seed, epoch, index, occurrence), in a domain of csrc/base/random.h."""
-    seed, epoch, index, occurrence = key
-    first = block | domain << 12 | (index >> 32 & 0xFFFF) << 16
-    counter = (first, index & _MASK32, epoch & _MASK32, occurrence & _MASK32)
-    return philox4x32_10(counter, (seed & _MASK32, seed >> 32 & _MASK32))
 
 
 def philox4x32_10(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
