@@ -15,6 +15,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from pyfastdl import _core
 from pyfastdl.errors import FailedSample
 from pyfastdl.lowering import Lowering
+from pyfastdl.starts import Starts
 from pyfastdl.workers.device import device_of, mover
 from pyfastdl.workers.report import Report
 from pyfastdl.workers.resume import Progress, between_epochs, counts_to_the_end, next_epoch
@@ -141,6 +142,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._idle_pipelines: list[Any] = []  # at most one, of an epoch that is over
         self._lowering = Lowering(self.worker_mode)
         self._iterator_pid = 0
+        self._starts = Starts()
         super().__init__(
             dataset,
             batch_size,
@@ -178,6 +180,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return "\n".join([*lowered.lines(self), *workers, *self._report.lines()])
 
     def __iter__(self) -> Any:
+        with self._starts:
+            return self._start()
+
+    def _start(self) -> Any:
         kept: Any = self._iterator
         if kept is not None and (
             self._iterator_pid != os.getpid()

@@ -22,6 +22,7 @@ from pyfastdl.pipelines import Pipelines
 from pyfastdl.sampling import check_sampler, make_batch_source
 from pyfastdl.sources import open_source
 from pyfastdl.staging import DTYPES, BatchNormalize, Staging
+from pyfastdl.starts import Starts
 from pyfastdl.stats import Stats
 from pyfastdl.transforms.compose import Views, as_transform, views_of
 
@@ -214,6 +215,7 @@ class NativeLoader:
             on_error=self.on_error,
         )
 
+        self._starts = Starts()
         self._next_epoch = 0
         self._order: Order | None = None  # of the epoch that was started last
         self._resumed: dict[str, Any] | None = None
@@ -233,6 +235,10 @@ class NativeLoader:
         """Starts the next epoch."""
         if self._closed:
             raise LoaderError("the loader was closed: make a new one")
+        with self._starts:
+            return self._start_epoch()
+
+    def _start_epoch(self) -> Epoch:
         self._leave_parent()
         epoch = self._next_epoch
         if epoch > MAX_EPOCH:
@@ -247,12 +253,15 @@ class NativeLoader:
             seed = int(torch.empty((), dtype=torch.int64).random_(generator=self.generator).item())
         if resumed is not None and middle is None and resumed["sampler"] is not None:
             self._batches.stateful_sampler().load_state_dict(copy.deepcopy(resumed["sampler"]))
-        self._order = Order(self._batches, len(self.dataset), seed, epoch, generators, middle, spared)
-        started = Epoch(self, self._order)
+        order = Order(self._batches, len(self.dataset), seed, epoch, generators, middle, spared)
+        started = Epoch(self, order)
+        self._order = order
         self._resumed = None
         self._next_epoch = epoch + 1
         self._running.add(started)
         self._last = weakref.ref(started)
+        if self._closed:  # meanwhile, by another thread: this one didn't see it yet
+            started.close()
         return started
 
     def set_epoch(self, epoch: int) -> None:
