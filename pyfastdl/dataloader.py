@@ -14,14 +14,15 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from pyfastdl import _core
 from pyfastdl.errors import FailedSample
+from pyfastdl.failure_log import FailureLog
 from pyfastdl.lowering import Lowering
+from pyfastdl.pipelines import KeptPipelines
 from pyfastdl.starts import Starts
 from pyfastdl.workers.device import device_of, mover
 from pyfastdl.workers.report import Report
 from pyfastdl.workers.resume import Progress, between_epochs, counts_to_the_end, next_epoch
 from pyfastdl.workers.state_check import checked
 from pyfastdl.workers.states import has_state
-from pyfastdl.workers.tolerance import Failure, FailureLog
 from pyfastdl.workers.width import Width, fixed_width
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._progress: Progress | None = None  # of the epoch that was started last
         self._resumed: dict[str, Any] | None = None
         self._idle_blocks: list[Any] = []  # at most one ring, of an epoch that is over
-        self._idle_pipelines: list[Any] = []  # at most one, of an epoch that is over
+        self._pipelines = KeptPipelines()
         self._lowering = Lowering(self.worker_mode)
         self._iterator_pid = 0
         self._starts = Starts()
@@ -209,9 +210,6 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """The samples that could not be loaded so far, in the order of the batches (at most 10,000 are kept)."""
         return list(self._failures.kept)
 
-    def _add_errors(self, failures: list[Failure]) -> None:
-        self._failures.add(failures)
-
     def state_dict(self) -> dict[str, Any]:
         """Where the epoch that was started last is: for a checkpoint, beside the model's.
 
@@ -247,7 +245,6 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return {
             **self.__dict__,
             "_idle_blocks": [],
-            "_idle_pipelines": [],
             "_progress": None,
             "_lowering": Lowering(self.worker_mode),
         }

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl.errors import LoaderError
+from pyfastdl.failure_log import EpochFailures
 from pyfastdl.stats import Stats
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class Epoch:
         self._exhausted = False
         self._counted: dict[str, Any] = {}  # when it was over
         self._started = self._latest = time.monotonic()
-        self._handed_over = False
-        self._failed = 0
+        self._failures = EpochFailures(loader._failures, order.handed_over > 0)
         self._batches = loader._start_batches(order)
         self._fill()
 
@@ -91,14 +91,9 @@ class Epoch:
         if values is None:
             self._order.finish()
             self._end()
-            if not self._handed_over and self._failed:
-                raise LoaderError(
-                    f"not one of {self._failed} samples could be loaded; the first is "
-                    f"{self._loader.errors[-self._failed :][0] if self._loader.errors else 'unknown'}: "
-                    "check the files"
-                )
+            self._failures.check_end("the files")
             raise StopIteration
-        self._handed_over = True
+        self._failures.handed_over = True
         return self._loader._staging(values)
 
     def close(self) -> None:
@@ -184,6 +179,4 @@ class Epoch:
 
     def _collect_failures(self) -> None:
         if self._batches is not None:
-            failures = self._batches.take_failures()
-            self._failed += len(failures)
-            self._loader._add_errors(failures)
+            self._failures.add(self._batches.take_failures())

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["FailedSample", "Failure", "LoaderError", "SampleError", "add_note"]
 
 #: index, path, reason, and the index that took its place: what a FailedSample is made of
-Failure = tuple[int, str, str, int | None]
+Failure = tuple[Any, str, str, "int | None"]
 
 
 class LoaderError(RuntimeError):

@@ -15,7 +15,8 @@ from pyfastdl import _core
 from pyfastdl._arguments import MAX_COUNT, MAX_EPOCH, flag, integer, integer_in, one_of, refuse_others, seed_bits
 from pyfastdl.decoding import DecodeOptions
 from pyfastdl.epoch import Epoch
-from pyfastdl.errors import FailedSample, Failure, LoaderError
+from pyfastdl.errors import FailedSample, LoaderError
+from pyfastdl.failure_log import FailureLog
 from pyfastdl.native_batches import NativeBatches
 from pyfastdl.order import Order, between_epochs, checked, deciding_generators, restore
 from pyfastdl.pipelines import Pipelines
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from pyfastdl.workers.blocks import ThreadBlocks
 
 __all__ = ["FailedSample", "NativeLoader"]
-
-# The list of failures stops growing here; `stats().failed_samples` goes on counting.
-_MAX_ERRORS = 10_000
 
 
 class NativeLoader:
@@ -223,7 +221,7 @@ class NativeLoader:
         # Weakly: an epoch holds its loader, and threads must end when both are dropped, not when the collector runs.
         self._last: weakref.ref[Epoch] | None = None
         self._last_stats = Stats()
-        self._errors: list[FailedSample] = []
+        self._failures = FailureLog()
 
     # -- iteration
 
@@ -312,7 +310,7 @@ class NativeLoader:
     @property
     def errors(self) -> list[FailedSample]:
         """The samples that could not be loaded so far, in the order of the batches (at most 10,000 are kept)."""
-        return list(self._errors)
+        return list(self._failures.kept)
 
     def stats(self) -> Stats:
         """Where the time of the epoch that was started last went, so far; ``.verdict`` says it in words."""
@@ -370,15 +368,10 @@ class NativeLoader:
         )
         return CallableBatches(native, work, self.num_workers, ahead, self._idle_blocks)
 
-    def _add_errors(self, errors: list[Failure]) -> None:
-        room = _MAX_ERRORS - len(self._errors)
-        self._errors.extend(FailedSample(*error) for error in errors[:room])
-
     def _leave_parent(self) -> None:
         """In a forked child: forgets the parent's threads, which don't exist here."""
         if self._pid == os.getpid():
             return
-        self._pipelines.forget()
         self._last = None
         self._running = weakref.WeakSet()
         self._pid = os.getpid()

@@ -76,13 +76,13 @@ class Order:
         self._samples = samples
         # A sampler's own state says nothing of how often indices came before it.
         self._repeats = _Repeats(samples) if source.may_repeat else None
-        self._handed_over = _Repeats(samples) if self._repeats and self._stateful else None
+        self._repeats_handed_over = _Repeats(samples) if self._repeats and self._stateful else None
         self._number = 0
         self._ended: tuple[int, Any] | None = None  # after so many batches, and what the sampler's state was then
         if resumed is not None and self._stateful is not None:
             self._stateful.load_state_dict(copy.deepcopy(resumed["sampler"]))
             self._number = resumed["batches"]
-            for repeats in (self._repeats, self._handed_over):
+            for repeats in (self._repeats, self._repeats_handed_over):
                 if repeats is not None and resumed["came"] is not None:
                     repeats.set(resumed["came"].numpy())
         self._last = Drawn(self._number, np.empty(0, np.int64), None, self._sampler_state())
@@ -114,11 +114,16 @@ class Order:
         occurrences = self._repeats.count(indices) if self._repeats is not None else None
         return Drawn(self._number, indices, occurrences, self._sampler_state())
 
+    @property
+    def handed_over(self) -> int:
+        """Batches that the training loop has got in this epoch, also before a state was loaded."""
+        return self._last.number
+
     def hand_over(self, drawn: Drawn) -> None:
         """The training loop has got this batch, and all before it."""
         self._last = drawn
-        if self._handed_over is not None:
-            self._handed_over.count(drawn.indices)
+        if self._repeats_handed_over is not None:
+            self._repeats_handed_over.count(drawn.indices)
 
     def finish(self) -> None:
         """The training loop was told that this was all."""
@@ -129,7 +134,7 @@ class Order:
         """For :meth:`NativeLoader.state_dict`; see :func:`checked`."""
         ended = self._ended is not None and self._ended[0] == self._last.number
         sampler_state = self._ended[1] if self._ended is not None and ended else self._last.sampler_state
-        came = None if self._handed_over is None else torch.from_numpy(self._handed_over.get())
+        came = None if self._repeats_handed_over is None else torch.from_numpy(self._repeats_handed_over.get())
         return {
             **_common(self._source, self._samples),
             "epoch": self.epoch,

@@ -1,8 +1,11 @@
-"""The native pipelines of a loader: each epoch has one to itself, and an idle one is kept for the next epoch."""
+"""The native pipelines of a loader: each epoch has one to itself, and an idle one is kept for the next epoch.
+
+A forked child makes its own: threads of the parent's don't exist there.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyfastdl import _core
 from pyfastdl._pipeline import Pipeline
@@ -10,7 +13,12 @@ from pyfastdl.decoding import DecodeOptions
 from pyfastdl.errors import SampleError
 from pyfastdl.images import decode_with
 
-__all__ = ["Pipelines"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pyfastdl.lowering.lowered import LoweredDataset
+
+__all__ = ["KeptPipelines", "Pipelines"]
 
 # Threads that wait for files which the page cache doesn't have; they use no CPU while they wait.
 _READ_THREADS = 8
@@ -42,7 +50,7 @@ class Pipelines:
         except IndexError:
             pass
         else:
-            if pipeline.batch_size >= batch_size:
+            if pipeline.usable_here() and pipeline.batch_size >= batch_size:
                 return pipeline
             pipeline.close()
         return Pipeline(
@@ -56,6 +64,8 @@ class Pipelines:
 
     def give_back(self, pipeline: Pipeline) -> None:
         """Takes a pipeline that nobody uses any more."""
+        if not pipeline.usable_here():
+            return
         if self._closed or self._idle:
             pipeline.close()
             return
@@ -67,10 +77,6 @@ class Pipelines:
         self._closed = True
         while self._idle:
             self._idle.pop().close()
-
-    def forget(self) -> None:
-        """In a forked child: the parent's threads don't exist here."""
-        self._idle = []
 
     def cell_sizes(self) -> list[tuple[int, int]]:
         """(height, width) of each view's images.
@@ -98,3 +104,39 @@ class Pipelines:
             0,
             f"none of the first images can be loaded, so their size is unknown: {reason}",
         )
+
+
+class KeptPipelines:
+    """The pipelines of a loader whose dataset may become another one between two epochs. A copy has none."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[tuple[Any, ...], Pipelines] | None = None  # and what they were made for
+
+    def of(self, lowered: LoweredDataset, targets: npt.NDArray[Any], threads: int, prefetch: int) -> Pipelines:
+        """Those for a dataset.
+
+        Args:
+            targets: of all its samples; the same ones as long as it is the same object.
+            threads: that decode.
+            prefetch: batches that are worked on at a time.
+        """
+        made_for = lowered, threads, prefetch
+        if self._kept is not None:
+            if self._kept[0] == made_for:
+                return self._kept[1]
+            self._kept[1].close()
+        pipelines = Pipelines(
+            lowered.paths,
+            lowered.plans,
+            lowered.files.decoding,
+            targets=_core.Targets(targets),
+            prefetch=prefetch,
+            decode_threads=threads,
+            return_index=False,
+            on_error="raise",  # the user's dataset has the last word
+        )
+        self._kept = made_for, pipelines
+        return pipelines
+
+    def __reduce__(self) -> Any:
+        return KeptPipelines, ()

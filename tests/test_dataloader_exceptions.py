@@ -14,6 +14,7 @@ from loaders import MODES, By, FaultyAtOnce, Squares, assert_same
 from torch.utils.data import DataLoader, IterableDataset
 
 import pyfastdl
+from pyfastdl.workers.process_iterator import ProcessIterator
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -235,6 +236,43 @@ def test_a_worker_that_is_killed(number, persistent, capfd):
     assert "pid" in str(caught.value) and "[6, 7]" in str(caught.value)
     kill.clear()
     assert torch.cat(list(loader)).tolist() == list(range(12))
+
+
+@pytest.mark.skipif(MODES == ["thread"], reason="threads don't die alone")
+@pytest.mark.parametrize("ended_in", ["the start", "the training step"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGBUS])
+def test_a_worker_that_is_killed_meanwhile(number, ended_in, monkeypatch):
+    """Wherever the program was then: it is told when it asks for a batch, and in the same words."""
+    dead = []
+
+    def make(index):
+        if index == 2:
+            os.kill(os.getpid(), number)
+        return index
+
+    def wait_for_its_end(iterator):
+        worker = iterator._workers[1]
+        os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+        dead.append(worker)
+        for _ in range(100):
+            pass  # any line may be where a signal's handler raises
+
+    put = ProcessIterator._try_put_index
+
+    def put_and_wait(iterator):
+        put(iterator)
+        if ended_in == "the start" and iterator._send_idx == 2:
+            wait_for_its_end(iterator)
+
+    monkeypatch.setattr(ProcessIterator, "_try_put_index", put_and_wait)
+    iterator = iter(pyfastdl.DataLoader(By(make), batch_size=2, num_workers=2, worker_mode="process"))
+    if ended_in != "the start":
+        wait_for_its_end(iterator)
+    assert len(dead) == 1
+    with pytest.raises(RuntimeError) as caught:
+        list(iterator)
+    assert number.name in str(caught.value)
+    assert f"pid {dead[0].pid}" in str(caught.value) and "[2, 3]" in str(caught.value)
 
 
 def test_timeouts_of_batches_in_time_do_nothing():

@@ -255,7 +255,7 @@ def test_failures_take_no_descriptors():
 def test_the_list_of_errors_is_bounded():
     loader = loader_of(Faulty(), 0, None, "skip")
     for _ in range(3):
-        loader._add_errors([(index, "", "bad", None) for index in range(4_000)])
+        loader._failures.add([(index, "", "bad", None) for index in range(4_000)])
     assert len(loader.errors) == 10_000
     assert loader.errors[-1].index == 1_999
     list(loader)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import sys
 import threading
 import warnings
 
@@ -179,6 +180,52 @@ def test_epochs_share_threads_and_none_is_left(persistent, image_folder):
     del loader, one, other
     assert threading.active_count() <= before
     assert threads() < during
+
+
+def test_an_interrupt_at_any_line_loses_no_batch(image_folder):
+    """Used on, the iterator goes on where it was."""
+    loader = pyfastdl.DataLoader(
+        numbered(image_folder, v1.Compose(TRAINING)), 2, shuffle=True, num_workers=2, worker_mode="native"
+    )
+    # Not what asks for the batch that comes after those ahead: the oldest is out by then.
+    functions = {"_outcome", "next", "poll", "_taken"}
+    lines = moment = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        if event == "line" and frame.f_code.co_name in functions and "pyfastdl" in frame.f_code.co_filename:
+            lines += 1
+            if lines == moment:
+                raise KeyboardInterrupt
+        return trace
+
+    state = loader.state_dict()
+
+    def epoch(before):
+        """All batches of always the same epoch; so many come before there is an interrupt."""
+        loader.load_state_dict(state)
+        iterator = iter(loader)
+        got = [next(iterator) for _ in range(before)]
+        while True:
+            if lines < moment:
+                sys.settrace(trace)
+            try:
+                got.append(next(iterator))
+            except KeyboardInterrupt:
+                assert lines == moment
+            except StopIteration:
+                return got
+            finally:
+                sys.settrace(None)
+
+    wanted = epoch(0)
+    assert len(wanted) == 8
+    for before in (0, 3, 7):
+        moment = 0
+        while lines >= moment:
+            lines, moment = 0, moment + 1
+            assert_same(epoch(before), wanted)
+        assert moment > 10
 
 
 def test_batches_are_the_callers_own(image_folder):

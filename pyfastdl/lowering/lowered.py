@@ -166,11 +166,6 @@ class LoweredDataset(Dataset[Any]):
             return "the size of its images depends on the file"
         return ""
 
-    def sizes(self) -> list[tuple[int, int]]:
-        """REQUIRES: ``whole_batches() == ""``."""
-        assert self._decoder.sizes is not None
-        return self._decoder.sizes
-
 
 def _remade(dataset: Any) -> Any:
     return LoweredDataset(dataset, files_of(dataset))

@@ -11,8 +11,8 @@ from torch._utils import ExceptionWrapper
 from torch.utils.data._utils import pin_memory as torch_pinning
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 
+from pyfastdl.errors import Failure
 from pyfastdl.workers.states import WorkerDataset
-from pyfastdl.workers.tolerance import Failure
 
 __all__ = ["Accompanied", "Ended", "accompanied", "sendable"]
 

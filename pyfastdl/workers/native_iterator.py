@@ -7,13 +7,15 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler, SubsetRandomSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from pyfastdl import _core
-from pyfastdl._pipeline import Pipeline, TimedOut
+from pyfastdl._pipeline import TimedOut
 from pyfastdl.errors import LoaderError, SampleError
+from pyfastdl.native_batches import NativeBatches, Outcome
+from pyfastdl.order import Drawn
 from pyfastdl.transforms.compose import Views
 from pyfastdl.workers.collating import plain_collate
 from pyfastdl.workers.context import Batch, Occurrences, context
@@ -24,15 +26,12 @@ from pyfastdl.workers.tolerance import NOTHING, Tolerant
 from pyfastdl.workers.turns import Turns
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from pyfastdl.dataloader import DataLoader
     from pyfastdl.lowering.lowered import LoweredDataset
 
 __all__ = ["NativeIterator"]
-
-_READ_THREADS = 8
 
 
 @dataclasses.dataclass
@@ -41,15 +40,13 @@ class _Task:
 
     Attributes:
         index: as the sampler gave it.
-        numbers: as the core takes it; None where it isn't for the core.
         occurrences: how often each came before; None for all 0.
-        opened: the core has it.
+        drawn: as the core has it; None where it isn't for the core.
     """
 
     index: Any
-    numbers: npt.NDArray[np.int64] | None
     occurrences: list[int] | None
-    opened: bool = False
+    drawn: Drawn | None
 
 
 class NativeIterator(Resumable, _BaseDataLoaderIter):
@@ -61,19 +58,16 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
     """
 
     native = True
-    _pipeline: Pipeline | None = None  # nothing to give back, even if the constructor is interrupted at once
+    _batches: NativeBatches | None = None  # nothing to give back, even if the constructor is interrupted at once
 
     def __init__(self, loader: DataLoader[Any], whole: tuple[LoweredDataset, npt.NDArray[Any]]) -> None:
         self._pid = os.getpid()
-        self._load_from(whole)
         self._follow(loader)
         super().__init__(loader)
         self._taking = Turns()  # threads of the user's may share an iterator
         self._move = loader._mover()
-        self._idle = loader._idle_pipelines
         self._report = loader._report
         self._on_error = loader.on_error
-        self._threads = loader._decode_threads()
         self._started = False
         self._eager = self._num_workers > 0
         self._lazy = not self._eager and not _draws_at_once(self._index_sampler)
@@ -83,6 +77,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         self._pinning = (
             Pinning(self._pin_memory_device, torch.accelerator.current_device_index()) if self._pin_memory else None
         )
+        self._load_from(loader, whole)
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
@@ -93,60 +88,35 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         if not first_iter:
             whole = loader._lowering.of(loader).whole
             assert whole is not None
-            self._load_from(whole)
+            self._load_from(loader, whole)
         self._occurrences = Occurrences(self._index_sampler)
         self._tasks: deque[_Task] = deque()
+        self._early: Outcome | None = None
+        self._drawn = 0
         self._started = self._exhausted = False
         if self._eager:
             self._start()
 
-    def _load_from(self, whole: tuple[LoweredDataset, npt.NDArray[Any]]) -> None:
-        self._lowered, self._targets = whole[0], _core.Targets(whole[1])
+    def _load_from(self, loader: DataLoader[Any], whole: tuple[LoweredDataset, npt.NDArray[Any]]) -> None:
+        self._lowered = whole[0]
+        self._pipelines = loader._pipelines.of(*whole, loader._decode_threads(), self._open_at_once)
 
     def _start(self) -> None:
         """Asks for the first batches: where the loader has workers, when its iterator is made; else with the first."""
         while len(self._tasks) < self._ahead and not self._exhausted:
             self._ask()
-        largest = max([len(task.numbers) for task in self._tasks if task.numbers is not None], default=0)
+        drawn = [task.drawn for task in self._tasks if task.drawn is not None]
         size = getattr(self._index_sampler, "batch_size", None)
-        capacity = max(largest, min(size, len(self._lowered)) if isinstance(size, int) else 1)
-        self._pipeline = self._taken(capacity) or self._made(capacity)
-        self._pipeline.start_epoch(int(self._base_seed), self._progress.epoch)
+        capacity = max(
+            [min(size, len(self._lowered)) if isinstance(size, int) else 1, *(len(one.indices) for one in drawn)]
+        )
+        self._batches = NativeBatches(
+            self._pipelines, capacity, self._open_at_once, int(self._base_seed), self._progress.epoch
+        )
         # Not before: after an error of the sampler, or of threads that couldn't be started, it is tried again.
         self._started = True
-        self._open()
-
-    def _taken(self, capacity: int) -> Pipeline | None:
-        """That of an epoch that is over, if it is one for this epoch. (A list's pop is atomic.)"""
-        kept = self._idle.pop() if self._idle else None
-        if kept is None:
-            return None
-        lowered, targets, batches, pipeline = kept
-        if (
-            lowered is self._lowered
-            and batches == self._open_at_once
-            and pipeline.batch_size >= capacity
-            and pipeline.usable_here()
-        ):
-            self._targets = targets
-            return pipeline  # type: ignore[no-any-return]
-        pipeline.close()
-        return None
-
-    def _made(self, capacity: int) -> Pipeline:
-        lowered = self._lowered
-        return Pipeline(
-            paths=lowered.paths,
-            views=list(zip(lowered.plans, lowered.sizes(), strict=True)),
-            targets=self._targets,
-            batch_size=capacity,
-            prefetch=self._open_at_once,
-            decode_threads=self._threads,
-            read_threads=_READ_THREADS,
-            return_index=False,
-            on_error="raise",  # the user's dataset has the last word
-            **lowered.files.decoding.config(),
-        )
+        for one in drawn:
+            self._batches.put(one)
 
     # -- out: indices
 
@@ -161,25 +131,13 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             return
         occurrences = self._occurrences.of(index) if isinstance(index, (list, tuple)) else None
         numbers = self._lowered.known(index) if isinstance(index, (list, tuple)) and index else None
-        self._tasks.append(_Task(index, numbers, occurrences))
-
-    def _open(self) -> None:
-        """Gives the core what it has room for, in order."""
-        pipeline = self._pipeline
-        assert pipeline is not None
-        for task in self._tasks:
-            if task.opened or task.numbers is None:
-                continue
-            if len(task.numbers) > pipeline.batch_size:
-                if pipeline.open_batches():
-                    return  # the smaller ones first
-                pipeline.close()
-                pipeline = self._pipeline = self._made(len(task.numbers))
-                pipeline.start_epoch(int(self._base_seed), self._progress.epoch)
-            if not pipeline.wants_batch():
-                return
-            pipeline.open(task.numbers, task.occurrences or ())
-            task.opened = True
+        drawn = None
+        if numbers is not None:
+            self._drawn += 1
+            drawn = Drawn(self._drawn, numbers, None if occurrences is None else np.array(occurrences, np.uint32))
+        self._tasks.append(_Task(index, occurrences, drawn))
+        if self._batches is not None and drawn is not None:
+            self._batches.put(drawn)
 
     # -- in: batches
 
@@ -205,41 +163,38 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         if not self._tasks:
             self._give_back()
             raise StopIteration
-        task, capsules, failure = self._tasks[0], None, None
-        self._open()
-        if task.opened:
-            try:
-                capsules = self._capsules()
-            except SampleError as error:
-                failure = error
+        task = self._tasks[0]
+        outcome = None if task.drawn is None else self._outcome(task.drawn)
         self._tasks.popleft()
-        if capsules is not None:
-            self._through([])
+        if outcome is None or isinstance(outcome.error, SampleError):
+            if not self._lazy:
+                self._ask()
+            return self._by_hand(task, None if outcome is None else outcome.error)
+        self._through([])
         if not self._lazy:
             self._ask()
-            self._open()
-        if capsules is None:
-            return self._by_hand(task, failure)
+        if outcome.error is not None:
+            raise outcome.error  # no memory for that batch; the next call goes on with the one after it
         self._report.native += 1
-        *views, targets = (torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules)
+        *views, targets = outcome.values
         return [views if isinstance(self._lowered.files.transform.native, Views) else views[0], targets]
 
-    def _capsules(self) -> tuple[Any, ...]:
-        """The oldest open batch."""
-        assert self._pipeline is not None
-        try:
-            capsules = self._pipeline.next(self._timeout)
-        except TimedOut as error:
-            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds: {error}") from None
-        except MemoryError:
-            self._tasks.popleft()  # that batch is over; the next call goes on with the one after it
-            self._through([])
-            raise
-        if capsules is None:
-            raise LoaderError("an interrupt came between a batch and the training loop: start another epoch")
-        return capsules
+    def _outcome(self, drawn: Drawn) -> Outcome | None:
+        """What became of the oldest batch that the core has; None: it was lost, since an interrupt came between it and
+        the training loop."""
+        assert self._batches is not None
+        if self._early is None:
+            try:
+                self._early = self._batches.next(self._timeout, lambda: False)
+            except TimedOut as error:
+                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds: {error}") from None
+        outcome = self._early
+        if outcome is None or outcome.drawn is not drawn:
+            return None
+        self._early = None
+        return outcome
 
-    def _by_hand(self, task: _Task, failure: SampleError | None) -> Any:
+    def _by_hand(self, task: _Task, failure: BaseException | None) -> Any:
         """A batch that the core couldn't make: sample by sample, those that it can't load by the user's dataset."""
         before = context.seed, context.epoch, context.index, context.occurrence  # a loader within a dataset
         context.seed, context.epoch, context.index = int(self._base_seed), self._progress.epoch, None
@@ -268,14 +223,9 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         return False
 
     def _give_back(self) -> None:
-        pipeline, self._pipeline = self._pipeline, None
-        if pipeline is None or self._pid != os.getpid():
-            return
-        if self._idle:
-            pipeline.close()
-        else:
-            pipeline.cancel()
-            self._idle.append((self._lowered, self._targets, self._open_at_once, pipeline))
+        batches, self._batches = self._batches, None
+        if batches is not None and self._pid == os.getpid():
+            batches.close()
 
     def __del__(self) -> None:
         self._give_back()

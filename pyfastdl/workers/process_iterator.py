@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing.process
 import os
 import signal
@@ -9,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._C import _error_if_any_worker_fails, _remove_worker_pids, _set_worker_pids
 from torch.utils.data.dataloader import _DatasetKind, _MultiProcessingDataLoaderIter
 
 from pyfastdl.errors import LoaderError
@@ -65,7 +67,9 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         self._pid = os.getpid()
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        if not first_iter:
+        if first_iter:
+            self._watch(False)
+        else:
             self._follow(loader)
         self._occurrences = Occurrences(self._index_sampler)
         self._sent.clear()
@@ -134,9 +138,28 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
                 self._progress.ends[data.worker_id] = data.state
             return task, data
 
+    def _watch(self, watched: bool) -> None:
+        """Whether torch's handler of SIGCHLD, and its check, raise when one of these workers died.
+
+        They are to do so only while a batch is waited for: the handler would raise wherever the program is, in a
+        training step or behind the lines that say what the worker was at.
+        """
+        if self._worker_pids_set:
+            with contextlib.suppress(ValueError):  # an interrupt came before they were
+                _remove_worker_pids(id(self))
+            self._worker_pids_set = False
+        if watched:
+            self._worker_pids_set = True
+            _set_worker_pids(id(self), tuple(worker.pid for worker in self._workers))
+
     def _try_get_data(self, timeout: float = 5.0) -> Any:
         try:
-            return super()._try_get_data(timeout)  # type: ignore[no-untyped-call]
+            self._watch(True)
+            try:
+                _error_if_any_worker_fails()
+                return super()._try_get_data(timeout)  # type: ignore[no-untyped-call]
+            finally:
+                self._watch(False)
         except RuntimeError as error:
             self._broken = True
             lost = [worker for worker in self._workers if worker.exitcode not in (None, 0)]
@@ -170,6 +193,7 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
                 if worker.is_alive():
                     worker.terminate()  # one that hangs would be waited for
         with deferred(again=True):
+            self._watch(False)
             super()._shutdown_workers()
         if self._gave_back or not self._shutdown:
             return

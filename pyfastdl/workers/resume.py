@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
-from pyfastdl.errors import FailedSample, LoaderError
+from pyfastdl.errors import Failure
+from pyfastdl.failure_log import EpochFailures
 from pyfastdl.workers.context import Occurrences
 from pyfastdl.workers.state_check import common
 from pyfastdl.workers.states import ask, for_next_epoch, give, has_state, sampler_of
-from pyfastdl.workers.tolerance import Failure, FailureLog
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
@@ -220,7 +220,7 @@ class Resumable(_BaseDataLoaderIter):
     _progress: Progress
     _occurrences: Occurrences
     _drawn_seed: int
-    _log: FailureLog
+    _failures: EpochFailures
 
     @property
     def _base_seed(self) -> Any:
@@ -239,10 +239,7 @@ class Resumable(_BaseDataLoaderIter):
             loader._progress.workers = self._progress.left()
         self._progress = loader._progress
         self._progress.epoch = loader._start_epoch()
-        self._log = loader._failures
-        self._failed = 0
-        self._first_failure: Failure | None = None
-        self._handed_over = self._progress.yielded > 0
+        self._failures = EpochFailures(loader._failures, self._progress.yielded > 0)
 
     def _next_index(self) -> Any:
         progress = self._progress
@@ -259,10 +256,7 @@ class Resumable(_BaseDataLoaderIter):
     def _through(self, failures: list[Failure], worker: int = 0, state: bytes | None = None) -> None:
         """A batch is at its turn, with what its worker said beside it: it will be handed out, left out, or raised."""
         self._progress.through(worker, state)
-        if failures:
-            self._failed += len(failures)
-            self._first_failure = self._first_failure or failures[0]
-            self._log.add(failures)
+        self._failures.add(failures)
 
     def __next__(self) -> Any:
         progress = self._progress
@@ -274,16 +268,7 @@ class Resumable(_BaseDataLoaderIter):
             batch = super().__next__()
         except StopIteration:
             progress.finished = True
-            self._refuse_an_epoch_of_failures()
+            self._failures.check_end("the dataset")
             raise
-        self._handed_over = True
+        self._failures.handed_over = True
         return batch
-
-    def _refuse_an_epoch_of_failures(self) -> None:
-        failed, self._failed = self._failed, 0
-        if failed and not self._handed_over:
-            assert self._first_failure is not None
-            first = FailedSample(*self._first_failure)
-            raise LoaderError(
-                f"not one of {failed} samples could be loaded; the first is {first}: check the dataset"
-            ) from None

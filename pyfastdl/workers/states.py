@@ -11,7 +11,8 @@ from typing import Any
 
 from torch.utils.data import BatchSampler, IterableDataset, IterDataPipe, MapDataPipe
 
-from pyfastdl.workers.tolerance import Failure, Tolerant
+from pyfastdl.errors import Failure
+from pyfastdl.workers.tolerance import Tolerant
 
 __all__ = ["WorkerDataset", "ask", "for_next_epoch", "give", "has_state", "sampler_of"]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
+from pyfastdl.errors import Failure
 from pyfastdl.workers.blocks import BlockBatch
 from pyfastdl.workers.context import context, make_worker_info
-from pyfastdl.workers.tolerance import Failure
 from pyfastdl.workers.width import Width
 
 __all__ = ["Job", "ThreadPool", "Work"]

@@ -10,19 +10,13 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import Dataset, Subset
 
-from pyfastdl.errors import FailedSample, SampleError
+from pyfastdl.errors import Failure, SampleError
 from pyfastdl.lowering.lowered import LoweredDataset
 from pyfastdl.workers.context import Batch, context
 from pyfastdl.workers.failures import path_of
 from pyfastdl.workers.replacement import replacements
 
-__all__ = ["NOTHING", "Failure", "FailureLog", "Tolerant", "has_getitems", "tracks_samples"]
-
-#: (index, path, reason, replaced_by) of a FailedSample.
-Failure = tuple[Any, str, str, "int | None"]
-
-# The list of failures stops growing here.
-_MOST = 10_000
+__all__ = ["NOTHING", "Tolerant", "has_getitems", "tracks_samples"]
 
 
 class _Nothing(enum.Enum):
@@ -33,17 +27,6 @@ class _Nothing(enum.Enum):
 
 #: In a sample's place: it was skipped. In a batch's place: all of its samples were.
 NOTHING: Literal[_Nothing.NOTHING] = _Nothing.NOTHING
-
-
-class FailureLog:
-    """What ``loader.errors`` shows. Iterators hold it instead of the loader, which may hold them."""
-
-    def __init__(self) -> None:
-        self.kept: list[FailedSample] = []
-
-    def add(self, failures: list[Failure]) -> None:
-        room = max(0, _MOST - len(self.kept))
-        self.kept.extend(FailedSample(*failure) for failure in failures[:room])
 
 
 class Tolerant(Dataset[Any]):
