@@ -7,7 +7,6 @@ it, and where the two disagree (a build with patches, a version to come) the pro
 from __future__ import annotations
 
 import os
-import threading
 
 __all__ = ["PASS_ORDERS", "pass_order"]
 
@@ -16,8 +15,7 @@ PASS_ORDERS = ("horizontal_first", "tall_vertical_first", "shrink_vertical_first
 
 ENVIRONMENT_VARIABLE = "PYFASTDL_PILLOW_PASS_ORDER"
 
-_lock = threading.Lock()
-_found: str | None = None
+_found: str | None = None  # no lock: each thread finds the same, and a lock may be taken when a process forks
 
 
 def pass_order(pinned: str | None = None) -> str:
@@ -35,13 +33,12 @@ def pass_order(pinned: str | None = None) -> str:
         return _checked(pinned, "pass_order")
     if from_environment := os.environ.get(ENVIRONMENT_VARIABLE):
         return _checked(from_environment, ENVIRONMENT_VARIABLE)
-    with _lock:
-        if _found is None:
-            import PIL
+    if _found is None:
+        import PIL
 
-            by_version = _by_version(PIL.__version__)
-            _found = by_version if _behaves_like(by_version) else _by_probe(by_version)
-        return _found
+        by_version = _by_version(PIL.__version__)
+        _found = by_version if _behaves_like(by_version) else _by_probe(by_version)
+    return _found
 
 
 def _checked(name: str, what: str) -> str:

@@ -6,12 +6,12 @@ import atexit
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl import _core, fallback
 from pyfastdl.errors import LoaderError
+from pyfastdl.locks import Living
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,11 +152,11 @@ class Pipeline:
         return f"no batch within timeout={timeout:g} s; still being loaded: sample {names}"
 
 
-_live: weakref.WeakSet[Pipeline] = weakref.WeakSet()
+_live: Living[Pipeline] = Living()
 
 
 def _close_all() -> None:
-    for pipeline in list(_live):
+    for pipeline in _live.all():
         pipeline.close()
 
 

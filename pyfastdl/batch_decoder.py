@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from pyfastdl import _core
 from pyfastdl._pipeline import Pipeline
 from pyfastdl.decoding import DecodeOptions
 from pyfastdl.images import decode_with
+from pyfastdl.workers.turns import Turns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,11 +46,7 @@ class BatchDecoder:
         self._plans = list(plans)
         self._decoding = decoding
         self._channels_last = channels_last
-        self._enter_process()
-
-    def _enter_process(self) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._turns = Turns("a sample")
         self._pipeline: Pipeline | None = None
 
     @property
@@ -70,16 +65,16 @@ class BatchDecoder:
         """
         sizes = self.sizes
         assert sizes is not None
-        if self._pid != os.getpid():
-            self._enter_process()  # a forked worker has neither the threads nor, perhaps, a lock that is free
-        with self._lock:
-            if self._pipeline is None or self._pipeline.batch_size < len(indices):
-                if self._pipeline is not None:
-                    self._pipeline.close()
-                self._pipeline = self._start(sizes, len(indices))
-            self._pipeline.start_epoch(seed, epoch)
-            self._pipeline.open(indices, occurrences)
-            capsules = self._pipeline.next(0)
+        with self._turns():
+            pipeline = self._pipeline
+            # (A forked worker has another turn, and none of the threads.)
+            if pipeline is None or not pipeline.usable_here() or pipeline.batch_size < len(indices):
+                if pipeline is not None:
+                    pipeline.close()
+                self._pipeline = pipeline = self._start(sizes, len(indices))
+            pipeline.start_epoch(seed, epoch)
+            pipeline.open(indices, occurrences)
+            capsules = pipeline.next(0)
         assert capsules is not None
         return [torch.utils.dlpack.from_dlpack(capsule) for capsule in capsules]
 

@@ -10,9 +10,9 @@ they need, not the epoch: dropping that is what ends them.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from pyfastdl._pipeline import Pending
 from pyfastdl.callables import CallableJob, CallableWork
 from pyfastdl.errors import Failure, LoaderError
+from pyfastdl.locks import Living
 from pyfastdl.native_batches import NativeBatches, Outcome
 from pyfastdl.order import Drawn
 from pyfastdl.workers.blocks import ThreadBlocks
@@ -70,15 +71,18 @@ class CallableBatches:
         self._handed_over = 0
         self._waited = 0.0
         self._closed = False
+        self._torn = False  # an interrupt came within put()
         _live.add(self)
 
     def wants(self) -> bool:
         return len(self._jobs) < self._prefetch
 
     def put(self, drawn: Drawn) -> None:
+        self._torn = True
         job = CallableJob(drawn)
         self._jobs.append(job)
         self._feeder.put(job)
+        self._torn = False
 
     def is_empty(self) -> bool:
         return not self._jobs
@@ -91,6 +95,8 @@ class CallableBatches:
             self._waited += time.monotonic() - begin
 
     def _next(self, end: float | None, timeout: float, stop: Callable[[], bool]) -> Outcome | None:
+        if self._torn:
+            raise LoaderError("an interrupt came while a batch was asked for: start another epoch with iter(loader)")
         while self._jobs:
             if stop() or self._closed:
                 raise LoaderError("the epoch was closed while a batch was waited for")
@@ -141,8 +147,8 @@ class CallableBatches:
             self._pool.close(0.0 if broken and self._pool.stuck() else _PATIENCE)
             self._native.close(broken or self._feeder.is_running())
             blocks, self._work.blocks = self._work.blocks, None
-            if blocks is not None and not self._idle_blocks and not self._pool.stuck():
-                self._idle_blocks.append(blocks)
+            if blocks is not None and not self._pool.stuck():
+                self._idle_blocks[:] = [blocks]
         _live.discard(self)
 
     def _still_loading(self, job: CallableJob) -> str:
@@ -253,17 +259,19 @@ class _Feeder:
 
 def take_blocks(idle: list[ThreadBlocks], ahead: int, capacity: int) -> ThreadBlocks:
     """Those of an epoch that is over, if they are for such batches; or new ones. (A list's pop is atomic.)"""
-    blocks = idle.pop() if idle else None
+    blocks = None
+    with contextlib.suppress(IndexError):
+        blocks = idle.pop()
     if blocks is not None and blocks.fits(ahead, capacity):
         return blocks
     return ThreadBlocks(ahead, capacity, Report())
 
 
-_live: weakref.WeakSet[CallableBatches] = weakref.WeakSet()
+_live: Living[CallableBatches] = Living()
 
 
 def _close_all() -> None:
-    for batches in list(_live):
+    for batches in _live.all():
         batches.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import sys
@@ -15,9 +16,9 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from pyfastdl import _core
 from pyfastdl.errors import FailedSample
 from pyfastdl.failure_log import FailureLog
+from pyfastdl.locks import ProcessLock
 from pyfastdl.lowering import Lowering
 from pyfastdl.pipelines import KeptPipelines
-from pyfastdl.starts import Starts
 from pyfastdl.workers.device import device_of, mover
 from pyfastdl.workers.report import Report
 from pyfastdl.workers.resume import Progress, between_epochs, counts_to_the_end, next_epoch
@@ -143,7 +144,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._pipelines = KeptPipelines()
         self._lowering = Lowering(self.worker_mode)
         self._iterator_pid = 0
-        self._starts = Starts()
+        self._lock = ProcessLock()  # of what says which epoch comes next, and where it is
         super().__init__(
             dataset,
             batch_size,
@@ -181,8 +182,13 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return "\n".join([*lowered.lines(self), *workers, *self._report.lines()])
 
     def __iter__(self) -> Any:
-        with self._starts:
-            return self._start()
+        while True:
+            kept: Any = self._iterator
+            # Workers that stay get another epoch between two batches of the last one, whichever thread takes those.
+            # That lock comes first: who has it may ask a sampler, and that for anything.
+            with contextlib.nullcontext() if kept is None else kept.next_turn(), self._lock():
+                if self._iterator is kept:
+                    return self._start()
 
     def _start(self) -> Any:
         kept: Any = self._iterator
@@ -218,10 +224,16 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         workers, what they are and ``prefetch_factor`` may be others (not the number, for an iterable dataset, or one
         with a state of its own).
         """
-        if self._resumed is not None:
-            return copy.deepcopy(self._resumed)  # loaded, and not gone on from yet
-        state = self._progress.state(self) if self._progress is not None else None
-        return between_epochs(self, self._next_epoch) if state is None else state
+        while True:
+            with self._lock():
+                if self._resumed is not None:
+                    return copy.deepcopy(self._resumed)  # loaded, and not gone on from yet
+                progress = self._progress
+                if progress is None or progress.over:
+                    return between_epochs(self, self._next_epoch)
+            state = progress.state(self)  # (not within: it may wait for a batch)
+            if state is not None:
+                return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``iter()`` goes on where ``state_dict()`` was called. Batches that were handed out before aren't
@@ -237,8 +249,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """
         caller = sys._getframe(1).f_globals.get("__name__", "")
         resumed = copy.deepcopy(checked(state, self))
-        self._resumed = next_epoch(resumed) if counts_to_the_end(caller) else resumed
-        self._progress = None
+        with self._lock():
+            self._resumed = next_epoch(resumed) if counts_to_the_end(caller) else resumed
+            self._progress = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the memory and the threads of this process.

@@ -17,8 +17,9 @@ class FailureLog:
         self.kept: list[FailedSample] = []
 
     def add(self, failures: list[Failure]) -> None:
-        room = max(0, _MOST - len(self.kept))
-        self.kept.extend(FailedSample(*failure) for failure in failures[:room])
+        if len(self.kept) < _MOST:
+            self.kept += [FailedSample(*failure) for failure in failures]  # at once: epochs may run in several threads
+            del self.kept[_MOST:]
 
 
 class EpochFailures:

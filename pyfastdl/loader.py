@@ -17,13 +17,13 @@ from pyfastdl.decoding import DecodeOptions
 from pyfastdl.epoch import Epoch
 from pyfastdl.errors import FailedSample, LoaderError
 from pyfastdl.failure_log import FailureLog
+from pyfastdl.locks import Living, ProcessLock
 from pyfastdl.native_batches import NativeBatches
 from pyfastdl.order import Order, between_epochs, checked, deciding_generators, restore
 from pyfastdl.pipelines import Pipelines
 from pyfastdl.sampling import check_sampler, make_batch_source
 from pyfastdl.sources import open_source
 from pyfastdl.staging import DTYPES, BatchNormalize, Staging
-from pyfastdl.starts import Starts
 from pyfastdl.stats import Stats
 from pyfastdl.transforms.compose import Views, as_transform, views_of
 
@@ -139,7 +139,7 @@ class NativeLoader:
     ) -> None:
         refuse_others("NativeLoader", others)
         self._closed = False
-        self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._running: Living[Epoch] = Living()
         self._pid = os.getpid()
 
         self.num_workers = _workers(num_workers)
@@ -213,7 +213,7 @@ class NativeLoader:
             on_error=self.on_error,
         )
 
-        self._starts = Starts()
+        self._lock = ProcessLock()  # of what says which epoch comes next, and where it is
         self._next_epoch = 0
         self._order: Order | None = None  # of the epoch that was started last
         self._resumed: dict[str, Any] | None = None
@@ -233,7 +233,7 @@ class NativeLoader:
         """Starts the next epoch."""
         if self._closed:
             raise LoaderError("the loader was closed: make a new one")
-        with self._starts:
+        with self._lock():
             return self._start_epoch()
 
     def _start_epoch(self) -> Epoch:
@@ -265,10 +265,12 @@ class NativeLoader:
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` starts this epoch, and the ones after it count on from there. A sampler that has a
         ``set_epoch`` (DistributedSampler) is told too. A state that was loaded stays, if it is of this epoch."""
-        self._next_epoch = integer_in("epoch", epoch, 0, MAX_EPOCH)
-        self._batches.set_epoch(self._next_epoch)
-        if self._resumed is not None and self._resumed["epoch"] != self._next_epoch:
-            self._resumed = None
+        number = integer_in("epoch", epoch, 0, MAX_EPOCH)
+        with self._lock():
+            self._next_epoch = number
+            self._batches.set_epoch(number)
+            if self._resumed is not None and self._resumed["epoch"] != number:
+                self._resumed = None
 
     # -- resume
 
@@ -280,11 +282,12 @@ class NativeLoader:
         which batches were loaded ahead. It holds numbers and tensors only, as far as a sampler's own ``state_dict``
         does, and so ``torch.load(..., weights_only=True)`` reads it.
         """
-        if self._resumed is not None:
-            return dict(self._resumed)
-        if self._order is None or self._order.finished:
-            return between_epochs(self._batches, len(self.dataset), self._next_epoch, self._generators()[0])
-        return self._order.state()
+        with self._lock():
+            if self._resumed is not None:
+                return dict(self._resumed)
+            if self._order is None or self._order.finished:
+                return between_epochs(self._batches, len(self.dataset), self._next_epoch, self._generators()[0])
+            return self._order.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``iter()`` goes on where ``state_dict()`` was called. Batches that were handed out before aren't
@@ -296,11 +299,13 @@ class NativeLoader:
         Raises:
             ValueError: not such a state; or of a dataset of another length, another order, another version.
         """
-        self._resumed = checked(state, self._batches, len(self.dataset), len(self._generators()[0]))
-        self._next_epoch = state["epoch"]
-        if state["sampler_epoch"] is not None:
-            self._batches.set_epoch(state["sampler_epoch"])
-        self._order = None
+        resumed = checked(state, self._batches, len(self.dataset), len(self._generators()[0]))
+        with self._lock():
+            self._resumed = resumed
+            self._next_epoch = state["epoch"]
+            if state["sampler_epoch"] is not None:
+                self._batches.set_epoch(state["sampler_epoch"])
+            self._order = None
 
     def _generators(self) -> tuple[list[torch.Generator], bool]:
         return deciding_generators(self._batches, self.seed, self.generator)
@@ -314,7 +319,8 @@ class NativeLoader:
 
     def stats(self) -> Stats:
         """Where the time of the epoch that was started last went, so far; ``.verdict`` says it in words."""
-        epoch = self._last() if self._last is not None else None
+        last = self._last
+        epoch = last() if last is not None else None
         return self._last_stats if epoch is None else epoch.stats()
 
     # -- the end
@@ -325,7 +331,7 @@ class NativeLoader:
         self._closed = True
         if self._pid != os.getpid():
             return
-        for epoch in list(self._running):
+        for epoch in self._running.all():
             epoch.close()
         self._pipelines.close()
         self._idle_blocks.clear()
@@ -373,7 +379,7 @@ class NativeLoader:
         if self._pid == os.getpid():
             return
         self._last = None
-        self._running = weakref.WeakSet()
+        self._running = Living()
         self._pid = os.getpid()
 
 

@@ -76,13 +76,15 @@ class Order:
         self._samples = samples
         # A sampler's own state says nothing of how often indices came before it.
         self._repeats = _Repeats(samples) if source.may_repeat else None
-        self._repeats_handed_over = _Repeats(samples) if self._repeats and self._stateful else None
+        # So its state comes with what came up to the loaded one, and in the batches drawn since: numbers and indices.
+        self._came = _Repeats(samples) if self._repeats and self._stateful else None
+        self._since: list[tuple[int, npt.NDArray[np.int64]]] = []
         self._number = 0
         self._ended: tuple[int, Any] | None = None  # after so many batches, and what the sampler's state was then
         if resumed is not None and self._stateful is not None:
             self._stateful.load_state_dict(copy.deepcopy(resumed["sampler"]))
             self._number = resumed["batches"]
-            for repeats in (self._repeats, self._repeats_handed_over):
+            for repeats in (self._repeats, self._came):
                 if repeats is not None and resumed["came"] is not None:
                     repeats.set(resumed["came"].numpy())
         self._last = Drawn(self._number, np.empty(0, np.int64), None, self._sampler_state())
@@ -112,6 +114,8 @@ class Order:
         self._number += 1
         self._check(indices)
         occurrences = self._repeats.count(indices) if self._repeats is not None else None
+        if self._came is not None:
+            self._since.append((self._number, indices))
         return Drawn(self._number, indices, occurrences, self._sampler_state())
 
     @property
@@ -121,9 +125,7 @@ class Order:
 
     def hand_over(self, drawn: Drawn) -> None:
         """The training loop has got this batch, and all before it."""
-        self._last = drawn
-        if self._repeats_handed_over is not None:
-            self._repeats_handed_over.count(drawn.indices)
+        self._last = drawn  # nothing else: threads and signal handlers may ask for the state at any moment
 
     def finish(self) -> None:
         """The training loop was told that this was all."""
@@ -132,20 +134,29 @@ class Order:
 
     def state(self) -> dict[str, Any]:
         """For :meth:`NativeLoader.state_dict`; see :func:`checked`."""
-        ended = self._ended is not None and self._ended[0] == self._last.number
-        sampler_state = self._ended[1] if self._ended is not None and ended else self._last.sampler_state
-        came = None if self._repeats_handed_over is None else torch.from_numpy(self._repeats_handed_over.get())
+        last, end = self._last, self._ended
+        ended = end is not None and end[0] == last.number
+        sampler_state = end[1] if end is not None and ended else last.sampler_state
         return {
             **_common(self._source, self._samples),
             "epoch": self.epoch,
-            "batches": self._last.number,
+            "batches": last.number,
             "seed": self.seed,
             "generators": [state.clone() for state in self._states],
             "sampler": copy.deepcopy(sampler_state),
             "sampler_epoch": self._sampler_epoch,
-            "came": came,
+            "came": self._came_until(last.number),
             "ended": ended,
         }
+
+    def _came_until(self, number: int) -> torch.Tensor | None:
+        if self._came is None:
+            return None
+        came = self._came.copy()
+        for one, indices in list(self._since):
+            if one <= number:
+                came.count(indices)
+        return torch.from_numpy(came.get())
 
     def _pass_over(self, batches: int) -> None:
         """Draws what was handed over before: the samplers and their generators come to where they were."""
@@ -193,6 +204,9 @@ class _Repeats:
         before = self._came[indices] + repeats_within(indices)
         np.add.at(self._came, indices, np.uint32(1))
         return before
+
+    def copy(self) -> _Repeats:
+        return copy.deepcopy(self)
 
     def get(self) -> npt.NDArray[np.int64]:
         """(N,), in a dtype that every torch has."""

@@ -80,9 +80,8 @@ class Lowering:
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
-        self._known: Files | None = None  # as it was lowered
-        self._stand_in: LoweredDataset | None = None
-        self._targets: npt.NDArray[Any] | str = ""
+        # What was lowered, what of, and its targets: one value, since threads may ask at the same time.
+        self._known: tuple[Files, LoweredDataset, npt.NDArray[Any] | str] | None = None
 
     def of(self, loader: DataLoader[Any]) -> Lowered:
         """
@@ -92,7 +91,7 @@ class Lowering:
         if self._mode not in ("auto", "native"):
             return Lowered(None)
         try:
-            stand_in = self._lower(loader.dataset)
+            stand_in, targets = self._lower(loader.dataset)
         except NotLowered as error:
             if self._mode == "native":
                 raise ValueError(
@@ -100,21 +99,17 @@ class Lowering:
                     '"thread" or "process"'
                 ) from None
             return Lowered(None, None, str(error))
-        reason = stand_in.whole_batches() or _collation(loader) or self._targets_reason()
-        return Lowered(stand_in, None if reason else np.asarray(self._targets), reason)
+        reason = stand_in.whole_batches() or _collation(loader) or (targets if isinstance(targets, str) else "")
+        return Lowered(stand_in, None if reason else np.asarray(targets), reason)
 
-    def _targets_reason(self) -> str:
-        return self._targets if isinstance(self._targets, str) else ""
-
-    def _lower(self, dataset: Any) -> LoweredDataset:
+    def _lower(self, dataset: Any) -> tuple[LoweredDataset, npt.NDArray[Any] | str]:
         files = files_of(dataset)
         known = self._known
-        if self._stand_in is None or known is None or not known.same_as(files):
-            self._stand_in = LoweredDataset(dataset, files)
-            self._targets = self._stand_in.batch_targets()
-            self._known = files
+        if known is None or not known[0].same_as(files):
+            stand_in = LoweredDataset(dataset, files)
+            self._known = known = files, stand_in, stand_in.batch_targets()
             _warn_of_odd_files(dataset, files)
-        return self._stand_in
+        return known[1:]
 
 
 def _collation(loader: DataLoader[Any]) -> str:

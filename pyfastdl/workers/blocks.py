@@ -81,7 +81,7 @@ class BlockBatch:
         if number >= 0 and not self._samples:
             blocks.ring.publish(number)
             self.written = True
-            blocks.report.written += 1
+            blocks.report.count("written")
             return None
         samples = [self._samples.get(place) for place in range(self._size)]
         if number >= 0:
@@ -97,7 +97,7 @@ class BlockBatch:
         samples = [sample for sample in samples if sample is not NOTHING]
         if not samples:
             return NOTHING
-        blocks.report.collated += 1
+        blocks.report.count("collated")
         return collate(samples)
 
     def take(self) -> Any:
@@ -107,7 +107,7 @@ class BlockBatch:
         lease = blocks.ring.take(self._number)
         self._number = -1
         copy = blocks.ring.leased > SPARE_BLOCKS - 1
-        blocks.report.copied += copy
+        blocks.report.count("copied", copy)
         return blocks.schema.build(export(lease, blocks.schema.leaves, self._size, copy), self._objects)
 
     def drop(self) -> None:
@@ -161,7 +161,7 @@ class ThreadBlocks:
                 self.schema = schema
 
     def batch(self, size: int) -> BlockBatch:
-        """For the next batch. Calls are made by one thread at a time."""
+        """For the next batch."""
         if self.schema is None or size > self._capacity:
             return BlockBatch(self, None, size)
         return BlockBatch(self, self.ring.acquire(), size)

@@ -20,9 +20,13 @@ class _Deferring:
     def __init__(self, previous: Any) -> None:
         self.previous = previous
         self.came: tuple[Any, ...] | None = None
+        self._pid = os.getpid()
 
     def __call__(self, *signal_and_frame: Any) -> None:
-        self.came = signal_and_frame
+        if self._pid == os.getpid():
+            self.came = signal_and_frame
+        else:  # a child that another thread forked meanwhile: nobody ends the block there
+            self.previous(*signal_and_frame)
 
 
 @contextlib.contextmanager

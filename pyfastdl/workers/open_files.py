@@ -94,7 +94,11 @@ def _parts(value: Any, package: str) -> Iterable[tuple[str, Any]]:
     if type(value) in (list, tuple):
         return ((f"[{place}]", item) for place, item in enumerate(value[:_FIRST_ITEMS]))
     if type(value) is dict:
-        return ((f"[{key!r}]", item) for key, item in itertools.islice(value.items(), _FIRST_ITEMS))
+        try:
+            first = list(itertools.islice(value.items(), _FIRST_ITEMS))
+        except RuntimeError:  # other workers fill it: a cache, and no table of files
+            return ()
+        return ((f"[{key!r}]", item) for key, item in first)
     if isinstance(value, type) or not (isinstance(value, torch.utils.data.Dataset) or _package(value) == package):
         return ()
     own = dict(getattr(value, "__dict__", {}))

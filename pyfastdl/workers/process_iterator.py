@@ -6,7 +6,6 @@ import contextlib
 import multiprocessing.process
 import os
 import signal
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,6 +13,7 @@ from torch._C import _error_if_any_worker_fails, _remove_worker_pids, _set_worke
 from torch.utils.data.dataloader import _DatasetKind, _MultiProcessingDataLoaderIter
 
 from pyfastdl.errors import LoaderError
+from pyfastdl.locks import Living
 from pyfastdl.workers import process_main
 from pyfastdl.workers.accompanied import Accompanied, Ended
 from pyfastdl.workers.context import Batch, Occurrences
@@ -119,7 +119,7 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         if isinstance(data, Received):
             data = data.unpack()
         else:
-            self._report.sent += 1
+            self._report.count("sent")
         return data if self._move is None else self._move(data)
 
     def _get_data(self) -> Any:
@@ -198,8 +198,8 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         if self._gave_back or not self._shutdown:
             return
         self._gave_back = True
-        if not self._idle and all(worker.exitcode is not None for worker in self._workers):
-            self._idle.append(self._blocks)  # for the next epoch: its memory is there
+        if all(worker.exitcode is not None for worker in self._workers):
+            self._idle[:] = [self._blocks]  # for the next epoch: its memory is there
 
     def __del__(self) -> None:
         super().__del__()
@@ -292,20 +292,20 @@ class _Context:
             signals=self._blocked,
             parent=iterator._pid,
             on_error=iterator._on_error,
-            start=iterator._progress.workers.get(len(iterator._workers)),
+            start=iterator._progress.place.workers.get(len(iterator._workers)),
         )
         process = self._context.Process(target=process_main.run, args=(setup, target, args))
         _processes.add(process)
         return process
 
 
-_processes: weakref.WeakSet[Any] = weakref.WeakSet()
+_processes: Living[Any] = Living()
 
 
 def _disown() -> None:
     """In a child that was forked by hand, the workers are its parent's. multiprocessing takes them for the child's, and
     would end them when it exits."""
-    for process in list(_processes):
+    for process in _processes.all():
         multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from pyfastdl.locks import ProcessLock
+
 __all__ = ["Report"]
 
 
@@ -26,6 +28,14 @@ class Report:
     collated: int = 0
     sent: int = 0
     copied: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = ProcessLock()
+
+    def count(self, how: str, batches: int = 1) -> None:
+        """Threads of workers, and of several iterators, count at the same time."""
+        with self._lock():
+            setattr(self, how, getattr(self, how) + batches)
 
     def lines(self) -> list[str]:
         words = {

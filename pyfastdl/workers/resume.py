@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import pickle
 from collections import deque
@@ -11,16 +12,35 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
-from pyfastdl.errors import Failure
+from pyfastdl.errors import Failure, LoaderError
 from pyfastdl.failure_log import EpochFailures
 from pyfastdl.workers.context import Occurrences
 from pyfastdl.workers.state_check import common
 from pyfastdl.workers.states import ask, for_next_epoch, give, has_state, sampler_of
+from pyfastdl.workers.turns import Turns
 
 if TYPE_CHECKING:
     from pyfastdl.dataloader import DataLoader
 
 __all__ = ["Progress", "Resumable", "between_epochs", "counts_to_the_end", "next_epoch"]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where the training loop is. Replaced as a whole, so that a state that another thread or a signal handler asks for
+    is that of one batch.
+
+    Attributes:
+        yielded: batches that were handed out, left out or failed.
+        workers: the states of workers' datasets after the last batch of each, pickled.
+        last_worker: whose batch was the last, where workers have states.
+        order: the generators' states and the sampler's, pickled; None before the sampler was asked.
+    """
+
+    yielded: int = 0
+    workers: dict[int, bytes] = dataclasses.field(default_factory=dict)
+    last_worker: int | None = None
+    order: tuple[list[torch.Tensor], bytes] | None = None
 
 
 class Progress:
@@ -31,10 +51,10 @@ class Progress:
 
     Attributes:
         skip: batches that have to be asked for and thrown away to get to where the epoch goes on.
-        workers: the states of workers' datasets after the last batch of each that was handed out, pickled.
-        ends: those after its last one, of iterables that came to their end.
-        last_worker: whose batch was handed out last, where workers have states.
-        watch: instead of ``workers``, where datasets aren't ahead of the training loop: the state as of now.
+        place: where the training loop is.
+        ends: the states of workers' datasets after their last batch, of iterables that came to their end.
+        next_turn: of the epoch's iterator; set with it.
+        watch: instead of workers' states, where datasets aren't ahead of the training loop: the state as of now.
     """
 
     def __init__(self, loader: DataLoader[Any], resumed: dict[str, Any] | None) -> None:
@@ -47,19 +67,18 @@ class Progress:
             if resumed["seed"] is None:
                 self._restore()  # before the epoch draws anything
                 self._resumed = None
-        self.yielded: int = resumed["yielded"] if resumed else 0
-        self.workers: dict[int, bytes] = {}
+        self.place = _Place()
         if resumed is not None:
-            self.workers = {worker: pickle.dumps(state) for worker, state in resumed["workers"].items()}
+            workers = {worker: pickle.dumps(state) for worker, state in resumed["workers"].items()}
+            self.place = _Place(resumed["yielded"], workers, resumed["last_worker"])
         self.ends: dict[int, bytes] = {}
-        self.last_worker: int | None = resumed["last_worker"] if resumed else None
+        self.next_turn = Turns()
         self.watch: Callable[[], bytes | None] | None = None
-        self.skip = 0 if resumed is not None and self._is_placed(loader, resumed) else self.yielded
+        self.skip = 0 if resumed is not None and self._is_placed(loader, resumed) else self.place.yielded
         self.seed: int | None = resumed["seed"] if resumed else None  # None: whatever the iterator draws
         self.epoch = 0
         self.finished = False
         self.wanted = False  # a batch was asked for
-        self._order: tuple[list[torch.Tensor], bytes] | None = None
         self._orders: deque[tuple[list[torch.Tensor], bytes]] = deque()  # after each batch that isn't handed out yet
 
     def untouched(self) -> dict[str, Any] | None:
@@ -72,19 +91,19 @@ class Progress:
     def _is_placed(self, loader: DataLoader[Any], resumed: dict[str, Any]) -> bool:
         """Whether states bring the epoch to where it goes on."""
         if loader._dataset_kind == _DatasetKind.Iterable:
-            return bool(self.workers)
+            return bool(self.place.workers)
         return any(state is not None for state in resumed["sampler"].values())
 
     # -- the order
 
     def begin(self, iterator: Any) -> None:
         """Before the first index of the sampler's iterator."""
-        if self._order is not None:
+        if self.place.order is not None:
             return
         if self._resumed is not None:
             give(iterator, self._resumed["sampler"]["iterator"])
             self._restore()
-        self._order = self._order_of(iterator)
+        self.place = dataclasses.replace(self.place, order=self._order_of(iterator))
 
     def asked(self, iterator: Any) -> None:
         """After each index: where the order stands, if only the sampler can say it."""
@@ -105,48 +124,59 @@ class Progress:
 
     def turns(self, workers: int) -> Any:
         """Which worker is the next one's, again and again: after the one whose batch came last."""
-        first = 0 if self.last_worker is None else self.last_worker + 1
+        last = self.place.last_worker
+        first = 0 if last is None else last + 1
         return itertools.islice(itertools.cycle(range(workers)), first % workers, None)
 
     def through(self, worker: int, state: bytes | None) -> None:
         """One more batch of the sampler's was handed out, left out or failed."""
-        if self._orders:
-            self._order = self._orders.popleft()
+        place = self.place
+        workers, last_worker = place.workers, place.last_worker
         if state is not None:
-            self.workers[worker], self.last_worker = state, worker
-        if self.skip:
-            self.skip -= 1
-        else:
-            self.yielded += 1
+            workers, last_worker = {**workers, worker: state}, worker
+        order = self._orders.popleft() if self._orders else place.order
+        self.place = _Place(place.yielded + (not self.skip), workers, last_worker, order)
+        self.skip = max(0, self.skip - 1)
 
     def left(self) -> dict[int, bytes]:
         """What the workers' datasets begin the next epoch with, if the workers stay. (Where this epoch was broken off,
         that is as of the batches that were handed out, too.)"""
-        return {worker: for_next_epoch(state) for worker, state in {**self.workers, **self.ends}.items()}
+        return {worker: for_next_epoch(state) for worker, state in {**self.place.workers, **self.ends}.items()}
+
+    @property
+    def over(self) -> bool:
+        return self.finished or self.seed is None
 
     def state(self, loader: DataLoader[Any]) -> dict[str, Any] | None:
         """None once the epoch is over."""
-        if self.finished or self.seed is None:
+        place = self.place
+        if place.order is not None and self.watch is None:
+            return self._state(loader, place)
+        with self.next_turn.look():  # what the generators and the dataset say belongs to a batch, too
+            return self._state(loader, self.place)
+
+    def _state(self, loader: DataLoader[Any], place: _Place) -> dict[str, Any] | None:
+        if self.over:
             return None
-        if self._order is None and self._resumed is not None:
+        if place.order is None and self._resumed is not None:
             generators, sampler = self._resumed["generators"], self._resumed["sampler"]
         else:
-            generators, order = self._order or self._order_of(None)
+            generators, order = place.order or self._order_of(None)
             sampler = pickle.loads(order)
-        states: dict[int, bytes | None] = dict(self.workers) if self.watch is None else {0: self.watch()}
+        states: dict[int, bytes | None] = dict(place.workers) if self.watch is None else {0: self.watch()}
         return {
             **common(loader),
             "epoch": self.epoch,
-            "yielded": self.yielded,
+            "yielded": place.yielded,
             "seed": self.seed,
             "generators": generators,
             "sampler": sampler,
             "dataset": ask(loader.dataset) if self.watch is None else None,
             "workers": {worker: pickle.loads(state) for worker, state in states.items() if state is not None},
-            "last_worker": self.last_worker,
+            "last_worker": place.last_worker,
             "num_workers": _workers_that_matter(loader),
             # With the last batch nobody knows yet whether the caller will see the epoch's end, or counts to it.
-            "after": between_epochs(loader, self.epoch + 1) if self.yielded == _batches(loader) else None,
+            "after": between_epochs(loader, self.epoch + 1) if place.yielded == _batches(loader) else None,
         }
 
 
@@ -217,6 +247,8 @@ class Resumable(_BaseDataLoaderIter):
     """An iterator that counts, and can start in mid-epoch. It goes in front of the iterator's own class."""
 
     native = False  # whether it hands out the core's batches
+    next_turn: Turns  # threads of the user's may share an iterator
+    _torn = False  # an interrupt came between a batch and the training loop
     _progress: Progress
     _occurrences: Occurrences
     _drawn_seed: int
@@ -236,10 +268,13 @@ class Resumable(_BaseDataLoaderIter):
         """At the start of each epoch; before torch's own constructor, which draws the seed."""
         if hasattr(self, "_drawn_seed"):  # workers that stay keep their seed, and their datasets
             loader._progress.seed = self._drawn_seed
-            loader._progress.workers = self._progress.left()
+            loader._progress.place = dataclasses.replace(loader._progress.place, workers=self._progress.left())
+        if not hasattr(self, "next_turn"):
+            self.next_turn = Turns()
+        loader._progress.next_turn = self.next_turn
         self._progress = loader._progress
         self._progress.epoch = loader._start_epoch()
-        self._failures = EpochFailures(loader._failures, self._progress.yielded > 0)
+        self._failures = EpochFailures(loader._failures, self._progress.place.yielded > 0)
 
     def _next_index(self) -> Any:
         progress = self._progress
@@ -259,6 +294,18 @@ class Resumable(_BaseDataLoaderIter):
         self._failures.add(failures)
 
     def __next__(self) -> Any:
+        with self.next_turn():
+            if self._torn:
+                raise LoaderError("an interrupt came between a batch and the training loop: start another epoch")
+            try:
+                batch = self._next_of_all()
+            except Exception:
+                self._torn = False
+                raise
+            self._torn = False
+        return batch
+
+    def _next_of_all(self) -> Any:
         progress = self._progress
         progress.wanted = True
         try:

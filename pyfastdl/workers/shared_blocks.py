@@ -159,14 +159,14 @@ class SharedBlocks:
 
     def tensors(self, block: int, leaves: tuple[Any, ...], inline: tuple[bytes, ...], how: str) -> list[torch.Tensor]:
         with self._lock:
-            setattr(self._report, how, getattr(self._report, how) + 1)
+            self._report.count(how)
             if block < 0:
                 return [_from_bytes(Leaf(*leaf), data) for leaf, data in zip(leaves, inline, strict=True)]
             ring = self._ring
             assert ring is not None
             lease = ring.take(block)
             copy = ring.leased > SPARE_BLOCKS - 1
-            self._report.copied += copy
+            self._report.count("copied", copy)
             tensors = [torch.utils.dlpack.from_dlpack(lease.capsule(*leaf)) for leaf in leaves]
             if copy:
                 tensors = [tensor.clone() for tensor in tensors]

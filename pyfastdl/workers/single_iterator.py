@@ -23,7 +23,7 @@ class SingleIterator(Resumable, _SingleProcessDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._follow(loader)
         view = LoaderView(loader)
-        self._own = WorkerDataset(view.dataset, loader.on_error, self._progress.workers.get(0))
+        self._own = WorkerDataset(view.dataset, loader.on_error, self._progress.place.workers.get(0))
         view.dataset = self._own.for_fetcher
         super().__init__(view)
         if self._dataset is self._own.for_fetcher:

@@ -23,7 +23,6 @@ from pyfastdl.workers.states import WorkerDataset, has_state
 from pyfastdl.workers.thread_works import EXHAUSTED, Iterables, Pinning, Samples, Whole
 from pyfastdl.workers.threads import Job, ThreadPool, Work
 from pyfastdl.workers.tolerance import NOTHING, has_getitems
-from pyfastdl.workers.turns import Turns
 from pyfastdl.workers.view import LoaderView
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ class ThreadIterator(Resumable):
         self._follow(loader)
         view: Any = LoaderView(loader)
         super().__init__(view)
-        self._taking = Turns()  # threads of the user's may share an iterator
         self._iterable = self._dataset_kind == _DatasetKind.Iterable
         self._width = loader._width()
         self._ahead = loader._batches_ahead(self._width)
@@ -67,6 +65,7 @@ class ThreadIterator(Resumable):
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        self._torn = True  # until all is asked for
         if not first_iter:
             self._follow(loader)
         super()._reset(loader, first_iter)
@@ -84,6 +83,7 @@ class ThreadIterator(Resumable):
         self._pool.start_epoch(self._work)
         for _ in range(self._ahead):
             self._put()
+        self._torn = False
 
     def _own_datasets(self) -> list[WorkerDataset]:
         """For each worker an iterator of its own, and of a dataset with a state a copy, as each process has one: the
@@ -98,7 +98,7 @@ class ThreadIterator(Resumable):
                 f"{type(self._dataset).__name__} has a state_dict(), so each worker thread needs a copy of its own, "
                 f'but it can\'t be copied ({error}): give it a __deepcopy__, or use worker_mode="process"'
             ) from error
-        starts = self._progress.workers
+        starts = self._progress.place.workers
         return [WorkerDataset(one, self._on_error, starts.get(worker)) for worker, one in enumerate(copies)]
 
     def _make_work(self, epoch: int) -> Work:
@@ -159,34 +159,35 @@ class ThreadIterator(Resumable):
                 f"this loader's iterator was made in process {self._pid} and is used in its forked child "
                 f"{os.getpid()}, where its threads don't exist: call iter(loader) in the child"
             )
-        with self._taking:
+        batch: Any = NOTHING
+        while batch is NOTHING:
             batch = self._next_batch()
         return batch if self._move is None else self._move(batch)
 
     def _next_batch(self) -> Any:
-        while True:
-            if not self._jobs or self._pool is None:
-                if not self._persistent_workers:
-                    self._close()
-                raise StopIteration
-            job = self._wait()
-            if job.result is EXHAUSTED:
-                assert job.worker is not None
-                if job.state is not None:
-                    self._progress.ends[job.worker] = job.state
-                first, self._alive[job.worker] = self._alive[job.worker], False
-                if first:
-                    self._put()
-                continue
-            self._through(job.passed_over(), job.worker or 0, job.state)
-            self._put()
-            if job.error is not None:
-                reraise(job, self._dataset)
-            if job.result is NOTHING:
-                continue
-            if job.batch is not None and job.batch.written:
-                return job.batch.take()
-            return job.result
+        """The next batch, or NOTHING where one was left out."""
+        if not self._jobs or self._pool is None:
+            if not self._persistent_workers:
+                self._close()
+            raise StopIteration
+        job = self._wait()
+        self._torn = True  # unless all of what follows is done, batches are missing
+        self._jobs.remove(job)
+        if job.result is EXHAUSTED:
+            assert job.worker is not None
+            if job.state is not None:
+                self._progress.ends[job.worker] = job.state
+            first, self._alive[job.worker] = self._alive[job.worker], False
+            if first:
+                self._put()
+            return NOTHING
+        self._through(job.passed_over(), job.worker or 0, job.state)
+        self._put()
+        if job.error is not None:
+            reraise(job, self._dataset)
+        if job.batch is not None and job.batch.written:
+            return job.batch.take()
+        return job.result
 
     def _wait(self) -> Job:
         assert self._pool is not None
@@ -195,7 +196,6 @@ class ThreadIterator(Resumable):
         if job is None:
             first, self._timed_out = self._jobs[0], True
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds{described(first, self._dataset)}")
-        self._jobs.remove(job)
         return job
 
     def broken(self) -> bool:
@@ -212,8 +212,8 @@ class ThreadIterator(Resumable):
         pool.cancel(self._jobs)
         # Threads that were found to hang are not waited for once more.
         pool.close(*((0.0,) if self._timed_out and pool.stuck() else ()))
-        if not self._idle and not pool.stuck():
-            self._idle.append(self._blocks)  # for the next epoch: its memory is there, and its schema known
+        if not pool.stuck():
+            self._idle[:] = [self._blocks]  # for the next epoch: its memory is there, and its schema known
 
     def __del__(self) -> None:
         self._close()

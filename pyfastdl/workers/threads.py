@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import atexit
+import contextlib
 import ctypes
 import os
+import queue
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +17,10 @@ from typing import Any
 import torch
 
 from pyfastdl.errors import Failure
+from pyfastdl.locks import Living
 from pyfastdl.workers.blocks import BlockBatch
 from pyfastdl.workers.context import context, make_worker_info
+from pyfastdl.workers.interrupts import deferred
 from pyfastdl.workers.width import Width
 
 __all__ = ["Job", "ThreadPool", "Work"]
@@ -108,7 +111,7 @@ class ThreadPool:
         self._lock = threading.Lock()
         self._ready = threading.Condition(self._lock)  # jobs are there, or the end
         self._parked = threading.Condition(self._lock)  # more threads may work, or the end
-        self._done = threading.Condition(self._lock)
+        self._waiting: list[queue.SimpleQueue[None]] = []  # for a job to be done
         self._own_queues = own_queues
         self._queues: list[deque[Job]] = [deque() for _ in range(width.most if own_queues else 1)]
         self._threads: list[threading.Thread] = []
@@ -143,25 +146,34 @@ class ThreadPool:
     def complete(self, job: Job) -> None:
         """A job that has its result or error already, without having been put: whoever waits for it goes on."""
         with self._lock:
-            job.done = True
-            self._done.notify_all()
+            self._set_done(job)
+
+    def _set_done(self, job: Job) -> None:
+        job.done = True
+        for waiting in list(self._waiting):
+            waiting.put(None)
 
     def wait(self, job: Job | None, jobs: Any, deadline: float | None) -> Job | None:
-        """Until ``job`` (or without one, any of ``jobs``) is done; None when the deadline came first."""
-        with self._lock:
+        """Until ``job`` (or without one, any of ``jobs``) is done; None when the deadline came first.
+
+        This thread holds no lock while it waits, and takes none again afterwards, as a Condition's does: an interrupt
+        there would have it release a lock that a worker has.
+        """
+        woken: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._waiting.append(woken)
+        try:
             while True:
-                if job is not None:
-                    if job.done:
-                        return job
-                else:
-                    for one in jobs:
-                        if one.done:
-                            return one  # type: ignore[no-any-return]
+                for one in jobs if job is None else (job,):
+                    if one.done:
+                        return one
                 # A bound, so that nothing waits for ever for a thread that can't be there any more.
                 patience = 5.0 if deadline is None else deadline - time.monotonic()
                 if patience <= 0:
                     return None
-                self._done.wait(min(patience, 5.0))
+                with contextlib.suppress(queue.Empty):
+                    woken.get(timeout=min(patience, 5.0))
+        finally:
+            self._waiting.remove(woken)
 
     def cancel(self, jobs: Any) -> None:
         """Nobody will take these. What threads have in their hands, they finish; its memory is free afterwards."""
@@ -224,16 +236,16 @@ class ThreadPool:
         number = len(self._threads)
         thread = threading.Thread(target=_serve, args=(self, number), name=f"pyfastdl-worker-{number}", daemon=True)
         try:
-            thread.start()
+            with deferred():  # an interrupt between the two lines would have another thread get its number
+                thread.start()
+                self._threads.append(thread)
         except RuntimeError:
             if not self._threads:
                 raise
             # A limit on threads: those that run do the work. (Whole batches may be bound to one that is missing.)
             if self._own_queues:
                 raise
-            self.width.now = self.width.most = len(self._threads)
-            return
-        self._threads.append(thread)
+            self.width.limit(len(self._threads))
 
     def claim(self, worker: int) -> tuple[Work, Job, int, int] | None:
         """The next parts for a thread, (work, job, first, end); None when it has to end."""
@@ -277,8 +289,9 @@ class ThreadPool:
 
     def settle(self, work: Work, job: Job, worker: int, parts: int, wall: float, cpu: float) -> None:
         """So many parts of a job are through, with or without an error."""
-        self._part_seconds = wall / parts if self._part_seconds <= 0 else (self._part_seconds * 3 + wall / parts) / 4
         with self._lock:
+            before = self._part_seconds
+            self._part_seconds = wall / parts if before <= 0 else (before * 3 + wall / parts) / 4
             self._busy -= 1
             job.finished += parts
             last = job.finished == job.count
@@ -300,8 +313,7 @@ class ThreadPool:
                 job.batch.drop()
             if job.cancelled and job.batch is not None:
                 job.batch.drop()
-            job.done = True
-            self._done.notify_all()
+            self._set_done(job)
 
 
 def _serve(pool: ThreadPool, worker: int) -> None:
@@ -367,11 +379,11 @@ def _find_omp() -> Callable[[int], Any] | None:
 
 _omp_set_num_threads = _find_omp()
 
-_live: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
+_live: Living[ThreadPool] = Living()
 
 
 def _close_all() -> None:
-    for pool in list(_live):
+    for pool in _live.all():
         pool.close()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from pyfastdl.locks import ProcessLock
+
 __all__ = ["Width", "fixed_width"]
 
 _START = 32  # wide enough that 20 ms of waiting a sample still gives 1,600 samples a second
@@ -25,7 +27,7 @@ _AS_GOOD = 0.95
 
 
 class Width:
-    """How many of a pool's threads may work. ``add`` is called by one thread at a time.
+    """How many of a pool's threads may work; shared by the pools of epochs that run at the same time.
 
     While the threads mostly wait (a millisecond a sample, or longer) and the CPUs have time left, there are more, up to
     64. Otherwise half as many are tried, down to the CPUs that the process may use, as long as that costs no
@@ -37,6 +39,7 @@ class Width:
         self.now = min(_MOST, max(_START, cpus))
         self.most = max(_MOST, cpus)
         self.reason = "the number it starts with: nothing showed yet that another would be better"
+        self._lock = ProcessLock()
         self._settled = False
         self._wider: tuple[int, float] | None = None  # the choice before this one, and its samples a second
         self._clear()
@@ -45,6 +48,15 @@ class Width:
         """Counts samples that took so many seconds by the clock and on a CPU. True when ``now`` changed."""
         if self._settled:
             return False
+        with self._lock():
+            return self._add(samples, wall, cpu)
+
+    def limit(self, most: int) -> None:
+        """There can't be more than so many."""
+        with self._lock():
+            self.now = self.most = most
+
+    def _add(self, samples: int, wall: float, cpu: float) -> bool:
         self._samples += samples
         self._wall += wall
         self._cpu += cpu

@@ -1,0 +1,96 @@
+"""An interrupt between any two lines: no thread waits for ever, and half an epoch doesn't look like a whole one."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+import torch
+from interleaving import Other, at_line, traced
+from loaders import By
+
+import pyfastdl
+from pyfastdl import callable_batches
+from pyfastdl import transforms as T
+from pyfastdl.workers.threads import Job, ThreadPool
+from pyfastdl.workers.width import fixed_width
+
+# Not the lines of `with` statements: a trace function acts between their ends and the locks, which no signal does.
+NEXT = {"_next_of_all", "_next_data", "_next_batch", "_wait", "_put", "_through", "through", "begin", "asked"}
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def interrupted(make, names, take, opcodes=False):
+    """For each line of ``take`` that an interrupt came before: what ``make`` made."""
+    for moment in itertools.count(1):
+        made = make()
+        trace = at_line(moment, names, interrupt, opcodes)
+        try:
+            traced(trace, lambda made=made: take(made))
+        except KeyboardInterrupt:
+            yield made
+        if not trace.reached:
+            assert moment > 1
+            return
+
+
+def in_a_thread(call):
+    other = Other(call)
+    other.start()
+    return other.result()
+
+
+def rest_of(iterator):
+    """What is left; None where it says that it is incomplete."""
+    try:
+        return [sample for batch in iterator for sample in batch.tolist()]
+    except pyfastdl.LoaderError as error:
+        assert "interrupt" in str(error)
+        return None
+
+
+def test_of_threads():
+    def make():
+        iterator = iter(pyfastdl.DataLoader(By(lambda index: index), 2, num_workers=2, worker_mode="thread"))
+        assert next(iterator).tolist() == [0, 1]
+        return iterator
+
+    for iterator in interrupted(make, NEXT, next):
+        rest = in_a_thread(lambda iterator=iterator: rest_of(iterator))
+        assert rest in (None, list(range(2, 12)))
+
+
+def test_a_wait_needs_no_lock():
+    """A Condition's would take the lock again afterwards, and let go of a worker's where an interrupt comes then."""
+    pool = ThreadPool(fixed_width(1), None, False)
+    with pool._lock:
+        waiting = Other(lambda: pool.wait(Job(0, 1, None), (), time.monotonic() + 0.01))
+        waiting.start()
+        assert pool._lock.locked()
+    assert waiting.result() is None
+    pool.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_starts_in_other_threads(workers):
+    def make():
+        return pyfastdl.DataLoader(By(lambda index: index), 2, num_workers=workers, worker_mode="thread")
+
+    for loader in interrupted(make, {"__enter__", "__call__"}, iter, opcodes=True):
+        assert in_a_thread(lambda loader=loader: rest_of(loader)) == list(range(12))
+
+
+def test_of_callables(image_folder, monkeypatch):
+    """A batch that was drawn, and didn't get to the threads."""
+    files = sorted(str(path) for path in image_folder.glob("*/*.jpg"))[:6]
+    iterator = iter(pyfastdl.NativeLoader(files, 1, transform=[T.Resize((8, 8)), torch.mean], prefetch_factor=2))
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(callable_batches._Feeder, "put", lambda *_: interrupt())
+        for _ in iterator:
+            pass
+    with pytest.raises(pyfastdl.LoaderError, match="interrupt"):
+        in_a_thread(lambda: list(iterator))
