@@ -66,6 +66,8 @@ def run_python(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(code: str, *arguments: str, env: dict[str, str] | None = None, timeout: float = 120):
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        # As in pyproject.toml: torch advises against more workers than CPUs, and some tests want nothing printed.
+        environment["PYTHONWARNINGS"] = "ignore:This DataLoader will create"
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
             cwd=tmp_path,

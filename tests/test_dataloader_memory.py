@@ -77,9 +77,8 @@ def test_epochs_that_are_left_cost_no_memory(mode):
 
 
 MANY_PATHS = """
-import gc, resource, sys, warnings
+import gc, resource, sys
 import psutil, torch, pyfastdl
-warnings.filterwarnings("ignore", message="This DataLoader will create")
 mode, files = sys.argv[1], sys.argv[2:] * (2_000_000 // len(sys.argv[2:]))
 
 class Paths(torch.utils.data.Dataset):
