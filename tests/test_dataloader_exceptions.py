@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import time
 import weakref
@@ -195,24 +196,32 @@ def test_errors_match_torchs_words(mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_sample_that_hangs(mode):
     """The time limit names it; a new epoch works."""
-    hang = [True]
+    hangs, release = os.pipe(), os.pipe()
+
+    def comes(pipe, seconds):
+        return select.select([pipe[0]], [], [], seconds)[0]
 
     def make(index):
-        end = time.monotonic() + 60
-        while index == 5 and hang and time.monotonic() < end:
-            time.sleep(0.02)
+        if index == 5:
+            os.write(hangs[1], b"x")
+            comes(release, 120)
         return index
 
-    loader = pyfastdl.DataLoader(By(make), batch_size=2, num_workers=2, timeout=4, worker_mode=mode)
+    loader = pyfastdl.DataLoader(By(make), batch_size=2, num_workers=2, timeout=60, worker_mode=mode)
     iterator = iter(loader)
+    assert [next(iterator).tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+    assert comes(hangs, 60)
+    iterator._timeout = 1  # from here on: a slow machine may need longer to start workers
     start = time.monotonic()
-    with pytest.raises(RuntimeError, match=r"timed out after 4 seconds.*\b5\b") as caught:
-        list(iterator)
+    with pytest.raises(RuntimeError, match=r"timed out after 1 seconds.*\b5\b") as caught:
+        next(iterator)
     assert "worker" in str(caught.value)
-    assert time.monotonic() - start < 15
-    hang.clear()
-    loader.timeout = 60  # a slow machine may need a while to start workers anew
+    del iterator
+    assert time.monotonic() - start < 60, "it isn't waited for"
+    os.write(release[1], b"x")
     assert torch.cat(list(loader)).tolist() == list(range(12))
+    for end in (*hangs, *release):
+        os.close(end)
 
 
 @pytest.mark.skipif(MODES == ["thread"], reason="threads don't die alone")

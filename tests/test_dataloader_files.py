@@ -15,10 +15,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 import pyfastdl
 from pyfastdl.workers.open_files import find_shared
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than CPUs
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 RECORD = 8000  # so that a file object's buffer holds one record, and a race has time to happen
 

@@ -9,10 +9,7 @@ from torch.utils.data import DataLoader, get_worker_info
 
 import pyfastdl
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than CPUs
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -13,7 +13,7 @@ import time
 import psutil
 import pytest
 import torch
-from loaders import MODES, By, Squares, assert_same, until
+from loaders import INTERRUPTER, MODES, By, Squares, assert_same, until
 from torch.utils.data import DataLoader
 
 import pyfastdl
@@ -192,16 +192,15 @@ def test_ctrl_c_at_any_moment(mode, run_python):
     """The whole process group is interrupted, as a terminal does it."""
     code = (
         PREPARE
+        + INTERRUPTER
         + """
 import itertools, random
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.setpgid(0, 0)
-def interrupt(after):
-    time.sleep(after)
-    os.killpg(0, signal.SIGINT)
+interrupt_after, _ = interrupter(lambda: os.killpg(0, signal.SIGINT))
 for moment in range(int(sys.argv[2])):
-    threading.Thread(target=interrupt, args=(random.uniform(0, 0.08),), daemon=True).start()
     try:
+        interrupt_after(random.uniform(0, 0.08))
         while True:
             for batch in loader: pass
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ import signal
 import psutil
 import pytest
 import torch
-from loaders import MODES, By
+from loaders import MODES, By, resident
 
 import pyfastdl
 from pyfastdl import _core
@@ -66,8 +66,7 @@ def test_epochs_that_are_left_cost_no_memory(mode):
         for _ in range(times):
             next(iter(loader))
         gc.collect()
-        process = psutil.Process()
-        return process.memory_info().rss, len(process.memory_maps(grouped=False))
+        return resident(), len(psutil.Process().memory_maps(grouped=False))
 
     leave(20 if mode == "thread" else 3)
     rss, maps = leave(30 if mode == "thread" else 3)
@@ -78,9 +77,8 @@ def test_epochs_that_are_left_cost_no_memory(mode):
 
 
 MANY_PATHS = """
-import gc, resource, sys, warnings
+import gc, resource, sys
 import psutil, torch, pyfastdl
-warnings.filterwarnings("ignore", message="This DataLoader will create")
 mode, files = sys.argv[1], sys.argv[2:] * (2_000_000 // len(sys.argv[2:]))
 
 class Paths(torch.utils.data.Dataset):

@@ -15,10 +15,7 @@ from torch.utils.data import DataLoader
 
 import pyfastdl
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than CPUs
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 POLICIES = ["skip", "replace"]
 
 

@@ -21,10 +21,7 @@ from pyfastdl.workers.accompanied import Accompanied
 from pyfastdl.workers.replacement import replacements
 from pyfastdl.workers.tolerance import NOTHING
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than CPUs
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 POLICIES = ["skip", "replace"]
 BAD = [3, 7, 8, 9, 10, 11, 25]
 

@@ -14,10 +14,7 @@ from torch.utils.data import BatchSampler, IterableDataset
 
 import pyfastdl
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than CPUs
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 KINDS = [(0, None), *((workers, mode) for mode in MODES for workers in (1, 3))]
 
 

@@ -72,7 +72,7 @@ def test_philox_is_the_papers():
 
 def test_samples_of_one_batch_are_shared_out():
     """All samples of the batch have to be there at the same time."""
-    barrier = threading.Barrier(4, timeout=30)
+    barrier = threading.Barrier(4, timeout=60)
     loader = pyfastdl.DataLoader(By(lambda i: (barrier.wait() and i) or i, 4), 4, num_workers=4, worker_mode="thread")
     assert next(iter(loader)).tolist() == [0, 1, 2, 3]
 
@@ -126,7 +126,7 @@ def test_a_narrower_width_loses_no_wakening(monkeypatch):
     monkeypatch.delenv("PYFASTDL_WORKER_MODE", raising=False)
     together = threading.Barrier(8, timeout=60)  # so there are as many threads
     dataset = By(lambda index: (index < 8 and together.wait() and index) or index, 400)
-    loader = pyfastdl.DataLoader(dataset, batch_size=None, num_workers="auto", prefetch_factor=1, timeout=20)
+    loader = pyfastdl.DataLoader(dataset, batch_size=None, num_workers="auto", prefetch_factor=1, timeout=60)
     iterator = iter(loader)
     got = [next(iterator)]
     pool = iterator._pool
@@ -145,7 +145,7 @@ def test_sleeping_threads_hold_no_batch():
 
     def make(index):
         if index == 1:
-            dropped.wait(10)
+            dropped.wait(60)
         return Noisy() if index == 0 else None
 
     iterator = iter(

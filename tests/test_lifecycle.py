@@ -9,6 +9,7 @@ import threading
 import psutil
 import pytest
 import torch
+from loaders import INTERRUPTER, resident, tasks, until
 
 import pyfastdl
 from pyfastdl import transforms as T
@@ -75,7 +76,13 @@ def test_a_second_start_leaves_the_first_alone(image_folder):
 
 def footprint():
     process = psutil.Process()
-    return process.num_threads(), process.num_fds(), len(process.memory_maps(grouped=False)), process.memory_info().rss
+    return process.num_threads(), process.num_fds(), len(process.memory_maps(grouped=False)), resident()
+
+
+def stays(before):
+    """Loaders of earlier tests may end meanwhile, and threads that were joined are counted a moment longer."""
+    most = (before[0], before[1], before[2] + 10, before[3] + (20 << 20))
+    return until(lambda: all(now <= then for now, then in zip(footprint(), most, strict=True)))
 
 
 def test_threads_descriptors_and_memory_stay_flat(image_folder):
@@ -85,11 +92,7 @@ def test_threads_descriptors_and_memory_stay_flat(image_folder):
     before = footprint()
     for _ in range(500):
         next(iter(loader))
-    after = footprint()
-    assert after[0] <= before[0]  # loaders of earlier tests may end meanwhile
-    assert after[1] <= before[1]
-    assert after[2] <= before[2] + 10
-    assert after[3] <= before[3] + (20 << 20)
+    assert stays(before), (footprint(), before)
 
 
 def test_loaders_made_again_and_again_leave_nothing(image_folder):
@@ -100,21 +103,18 @@ def test_loaders_made_again_and_again_leave_nothing(image_folder):
         for _ in make(image_folder):
             if i % 2:
                 break
-    after = footprint()
-    assert after[0] <= before[0]  # loaders of earlier tests may end meanwhile
-    assert after[1] <= before[1]
-    assert after[2] <= before[2] + 10
-    assert after[3] <= before[3] + (20 << 20)
+    assert stays(before), (footprint(), before)
 
 
 def test_closing_ends_the_threads(image_folder):
-    before = psutil.Process().num_threads()
+    before = tasks()
     loader = make(image_folder, num_workers=5)
     epoch = iter(loader)
     next(epoch)
-    assert psutil.Process().num_threads() > before
+    own = tasks() - before
+    assert len(own) > 5
     loader.close()
-    assert psutil.Process().num_threads() == before
+    assert until(lambda: not own & tasks())
 
 
 # -- L6: everything at its smallest
@@ -240,16 +240,16 @@ import random
 loader = make(prefetch_factor=2)
 rng = random.Random(0)
 stopped = 0
+interrupt_after, end = interrupter()
 while stopped < 50:
-    timer = threading.Timer(rng.random() * 0.02, os.kill, (os.getpid(), signal.SIGINT))
     try:
-        timer.start()
+        interrupt_after(rng.random() * 0.02)
         while True:
             for images, labels in loader:
                 pass
     except KeyboardInterrupt:
         stopped += 1
-    timer.join()
+end()
 assert len(list(loader)) == 8
 assert sorted({thread.name for thread in threading.enumerate()}) == ["MainThread"]
 print("done")
@@ -257,7 +257,7 @@ print("done")
 
 
 def test_ctrl_c_at_any_moment_leaves_a_loader_that_works(image_folder, run_python):
-    result = run_python(PROGRAM + INTERRUPTED, str(image_folder))
+    result = run_python(PROGRAM + INTERRUPTER + INTERRUPTED, str(image_folder))
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 
 

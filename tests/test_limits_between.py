@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import psutil
 import pytest
+from loaders import resident
 from PIL import Image
 
 import pyfastdl
@@ -21,7 +21,7 @@ def test_what_a_transform_makes_of_an_image_counts_too(tmp_path, kind, views):
         Image.new("RGB", size, "red").save(tmp_path / f"{name}.{kind}")
         files.append(str(tmp_path / f"{name}.{kind}"))
     transform = STRETCHED if views == 1 else [STRETCHED, [T.CenterCrop(8)]]
-    before = psutil.Process().memory_info().rss
+    before = resident()
     loader = pyfastdl.NativeLoader(
         files * 2, 4, transform=transform, max_memory=50 << 20, num_workers=2, on_error="skip"
     )
@@ -30,7 +30,7 @@ def test_what_a_transform_makes_of_an_image_counts_too(tmp_path, kind, views):
     assert len(loader.errors) == 2
     assert "max_memory" in loader.errors[0].reason
     assert loader.stats().peak_memory <= 50 << 20
-    assert psutil.Process().memory_info().rss - before < 150 << 20
+    assert resident() - before < 150 << 20
 
 
 def test_it_is_made_where_there_is_memory(tmp_path):

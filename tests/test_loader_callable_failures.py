@@ -15,6 +15,7 @@ import pyfastdl
 from pyfastdl import _core
 from pyfastdl import transforms as T
 from pyfastdl.workers.sample_rng import SampleRng
+from pyfastdl.workers.threads import ThreadPool
 
 
 @pytest.fixture
@@ -202,18 +203,22 @@ def test_a_broken_file_is_raised_in_its_place(files):
     assert len(list(epoch)) == 2
 
 
-def test_timeout_names_the_sample_in_a_callable(files):
-    release = threading.Event()
+def test_timeout_names_the_sample_in_a_callable(files, monkeypatch):
+    entered, release = threading.Event(), threading.Event()
 
     def stuck(image):
         if place() == 2:
+            entered.set()
             release.wait(60)
         return image
 
+    wait = ThreadPool.wait
+    # The time may be up before the threads have got there.
+    monkeypatch.setattr(ThreadPool, "wait", lambda *arguments: (entered.wait(60), wait(*arguments))[1])
     loader = loader_of(files, stuck, timeout=0.3)
     try:
         epoch = iter(loader)
-        with pytest.raises(pyfastdl.LoaderError, match=r"timeout=0\.3 s.*callables: sample 2 \(.*jpg"):
+        with pytest.raises(pyfastdl.LoaderError, match=r"timeout=0\.3 s.*callables: .*sample 2 \(.*jpg"):
             next(epoch)
         with pytest.raises(pyfastdl.LoaderError):
             next(epoch)
@@ -271,7 +276,7 @@ def test_only_the_sample_that_is_raised_is_listed(files):
     def fail(image):
         if place() == 1:
             later.set()
-        assert later.wait(20)
+        assert later.wait(60)
         raise ValueError("no good")
 
     loader = loader_of(files, fail)

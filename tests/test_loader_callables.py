@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 import torch
-from callable_loaders import CROP, Odd, fails_on, loader_of
-from loaders import assert_same
+from callable_loaders import CROP, Odd, fails_on, loader_of, place
+from loaders import INTERRUPTER, assert_same
 from torch.utils.data import default_collate
 
 import pyfastdl
@@ -147,25 +147,27 @@ def test_batches_move_to_the_device_when_they_are_collated(files):
 
 def test_they_run_in_pythons_own_threads_and_those_end(files):
     names = set()
+    meetings = [threading.Barrier(2, timeout=60)] * 2  # of the first two samples, once
 
     def call(image):
         names.add(threading.current_thread().name)
-        time.sleep(0.005)
+        if place() < 2 and meetings:
+            meetings.pop().wait()
         return image
 
-    before = set(threading.enumerate())
+    before = set(threading.enumerate())  # those of earlier tests' loaders may end meanwhile
     loader = loader_of(files, call, num_workers=3)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     list(loader)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     epoch = iter(loader)
     next(epoch)
-    assert set(threading.enumerate()) > before
+    assert set(threading.enumerate()) - before
     del epoch
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     kept = iter(loader)
     loader.close()
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     del kept
     assert 1 < len(names) <= 3
     assert all(name.startswith("pyfastdl-") for name in names)
@@ -305,22 +307,22 @@ def test_every_end_is_quiet(image_folder, run_python, end):
 
 def test_ctrl_c_at_any_moment_leaves_a_loader_that_works(image_folder, run_python):
     done = run_python(
-        "import os, random, signal, sys, threading, time, pyfastdl\n"
+        INTERRUPTER + "import random, signal, sys, threading, time, pyfastdl\n"
         "from pyfastdl import transforms as T\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "call = lambda image: (time.sleep(0.0005), image)[1]\n"
         "loader = pyfastdl.NativeLoader(sys.argv[1], 2, transform=[T.Resize((9, 9)), call], num_workers=2)\n"
         "rng, stopped = random.Random(0), 0\n"
+        "interrupt_after, end = interrupter()\n"
         "while stopped < 30:\n"
-        "    timer = threading.Timer(rng.random() * 0.02, os.kill, (os.getpid(), signal.SIGINT))\n"
         "    try:\n"
-        "        timer.start()\n"
+        "        interrupt_after(rng.random() * 0.02)\n"
         "        while True:\n"
         "            for images, labels in loader:\n"
         "                pass\n"
         "    except KeyboardInterrupt:\n"
         "        stopped += 1\n"
-        "    timer.join()\n"
+        "end()\n"
         "assert len(list(loader)) == 8\n"
         "assert [thread.name for thread in threading.enumerate()] == ['MainThread']\n"
         "print('done')\n",
@@ -331,13 +333,13 @@ def test_ctrl_c_at_any_moment_leaves_a_loader_that_works(image_folder, run_pytho
 
 def test_stats_name_slow_callables(files):
     def slow(image):
-        time.sleep(0.01)
+        time.sleep(0.1)  # so long that a machine that is slow to do the rest makes no difference
         return image
 
     loader = loader_of(files, slow)
     list(loader)
     stats = loader.stats()
-    assert 0.15 <= stats.python_s <= 2 * stats.wall_s + 0.1
+    assert 1.5 <= stats.python_s <= 2 * stats.wall_s + 0.1
     assert stats.batches == 4 and stats.samples == 15
     assert "Python callables of the transform are the bottleneck" in stats.verdict
     assert "Python callables" in str(stats)

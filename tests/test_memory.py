@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import itertools
 import os
 import pickle
@@ -11,9 +12,9 @@ import subprocess
 import sys
 
 import numpy as np
-import psutil
 import pytest
 import torch
+from loaders import resident
 from PIL import Image
 
 import pyfastdl
@@ -96,24 +97,27 @@ def test_batches_outlive_everything(tiny_files):
 # -- M5: millions of paths
 
 
-MANY_PATHS = """
-import gc, sys, psutil, torch, pyfastdl
+MANY_PATHS = (
+    inspect.getsource(resident)
+    + """
+import gc, sys, torch, pyfastdl
 
 files = sys.argv[1:] * (2_000_000 // len(sys.argv[1:]))
 # Not a RandomSampler: what its permutation of all paths took is given back by the C library when it sees fit.
 sampler = range(0, len(files), 100)
 loader = pyfastdl.NativeLoader(files, 64, dtype=torch.uint8, num_workers=8, sampler=sampler)
 assert loader.dataset.paths.memory_bytes() < 150 * len(files)
-resident = []
+memory = []
 for _ in range(4):
     for _ in loader:
         pass
     gc.collect()
-    resident.append(psutil.Process().memory_info().rss)
+    memory.append(resident())
 # The first epoch warms up.
-assert max(resident[1:]) - resident[1] < 16 << 20, resident
-assert resident[3] - resident[0] < 32 << 20, resident
+assert max(memory[1:]) - memory[1] < 16 << 20, memory
+assert memory[3] - memory[0] < 32 << 20, memory
 """
+)
 
 
 # In a process of its own: what other tests gave back counts as growth when it is taken again.
@@ -123,16 +127,16 @@ def test_two_million_paths_cost_little_and_epochs_cost_nothing(tiny_files, run_p
 
 
 def test_memory_does_not_grow_with_threads(image_folder):
-    resident = []
+    memory = []
     for num_workers in (2, 32):
         loader = pyfastdl.NativeLoader(
             image_folder, 15, transform=[T.RandomResizedCrop(32)], num_workers=num_workers, prefetch_factor=1
         )
         for _ in range(20):
             list(loader)
-        resident.append(psutil.Process().memory_info().rss)
+        memory.append(resident())
         loader.close()
-    assert resident[1] - resident[0] < 40 << 20
+    assert memory[1] - memory[0] < 40 << 20
 
 
 # -- M1: a small /dev/shm

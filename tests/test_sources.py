@@ -99,7 +99,11 @@ _suffixes = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.tuples(st.lists(_names, min_size=1, max_size=3), _names, _suffixes), min_size=1, max_size=12))
 def test_sorts_any_names_as_torchvision_does(tmp_path_factory, files):
     root = os.fsencode(tmp_path_factory.mktemp("tree"))

@@ -23,6 +23,26 @@ if MODES == [""]:
 Point = collections.namedtuple("Point", "x y")
 
 
+#: For a program's head: interrupt_after(seconds) has it interrupted then, or by send() all that it names. By one thread
+#: that is there already: within Thread.start() an interrupt may have threading release a lock that nobody holds.
+INTERRUPTER = """
+import os, queue, signal, threading, time
+
+def interrupter(send=lambda: os.kill(os.getpid(), signal.SIGINT)):
+    asked = queue.SimpleQueue()
+    def serve():
+        for after in iter(asked.get, None):
+            time.sleep(after)
+            send()
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    def end():
+        asked.put(None)
+        thread.join()
+    return asked.put, end
+"""
+
+
 class Of(Dataset):
     """Samples of a list."""
 
@@ -175,8 +195,20 @@ def assert_same(got, wanted):
         assert got == wanted
 
 
-def until(true, seconds=10):
-    """Whether it became true in that time."""
+def tasks():
+    """The process's threads, native ones too. A thread that was joined may be there a moment longer."""
+    return set(os.listdir("/proc/self/task"))
+
+
+def resident():
+    """Bytes of this process's memory, counted. (The number that psutil's ``rss`` is may be off by megabytes where there
+    are many CPUs, each of which counts by itself.)"""
+    with open("/proc/self/smaps_rollup") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("Rss:"))
+
+
+def until(true, seconds=60):
+    """Whether it became true in that time, which is enough for any machine."""
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.01)
