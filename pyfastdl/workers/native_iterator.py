@@ -23,7 +23,6 @@ from pyfastdl.workers.failures import add_note, sample_words
 from pyfastdl.workers.resume import Resumable
 from pyfastdl.workers.thread_works import Pinning
 from pyfastdl.workers.tolerance import NOTHING, Tolerant
-from pyfastdl.workers.turns import Turns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,7 +63,6 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         self._pid = os.getpid()
         self._follow(loader)
         super().__init__(loader)
-        self._taking = Turns()  # threads of the user's may share an iterator
         self._move = loader._mover()
         self._report = loader._report
         self._on_error = loader.on_error
@@ -148,9 +146,8 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
                 f"{os.getpid()}, where its threads don't exist: call iter(loader) in the child"
             )
         batch: Any = NOTHING
-        with self._taking:
-            while batch is NOTHING:
-                batch = self._next_batch()
+        while batch is NOTHING:
+            batch = self._next_batch()
         if self._pinning is not None:
             batch = self._pinning(batch)
         return batch if self._move is None else self._move(batch)
@@ -175,7 +172,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             self._ask()
         if outcome.error is not None:
             raise outcome.error  # no memory for that batch; the next call goes on with the one after it
-        self._report.native += 1
+        self._report.count("native")
         *views, targets = outcome.values
         return [views if isinstance(self._lowered.files.transform.native, Views) else views[0], targets]
 
@@ -213,7 +210,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             self._through([] if tolerant is None else tolerant.take_failures())
         if samples is NOTHING:
             return NOTHING
-        self._report.collated += 1
+        self._report.count("collated")
         return plain_collate(samples)
 
     # -- the end

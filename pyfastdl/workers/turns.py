@@ -37,9 +37,3 @@ class Turns(ProcessLock):
     def look(self) -> Any:
         """For who only looks: also within its own turn."""
         return super().__call__()
-
-    def __enter__(self) -> None:
-        self().acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self.look().release()
