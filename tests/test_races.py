@@ -102,7 +102,7 @@ def test_sets_that_change_while_another_thread_goes_through_them():
 
     for living, found, _ in interleaved({"all", "<listcomp>", "add"}, make, Living.all, change):
         del found
-        assert set(living.all()) == set(living.kept)
+        assert set(living.all()) >= set(living.kept)
 
 
 class Counting:

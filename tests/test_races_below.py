@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
+import sys
 import threading
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import torch
 from file_datasets import folder
 from interleaving import Other, at_line, interleaved, traced
-from loaders import Squares
+from loaders import MODES, Squares
 
 import pyfastdl
 from pyfastdl import _pillow
@@ -198,3 +200,24 @@ def test_a_child_that_is_forked_while_an_interrupt_would_wait(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: -1)
     handler(2, None)
     assert came == [True]
+
+
+# -- the collector
+
+
+@pytest.mark.skipif("process" not in MODES, reason="of processes")
+def test_the_collector_closes_no_pipe_before_workers_are_told(monkeypatch):
+    """A worker that never had anything to do: no thread has its pipe, which would be another's by then."""
+    complaints = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: complaints.append(args.exc_value))
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: complaints.append(args.exc_value))
+    for turn in range(6):
+        iterator = iter(pyfastdl.DataLoader(Squares(2), 2, num_workers=2, worker_mode="process"))
+        next(iterator)
+        workers, iterator.circle = iterator._workers, [iterator]
+        if turn % 2:
+            gc.collect()  # which changes the order that it goes by next
+        del iterator
+        gc.collect()
+        assert not any(worker.is_alive() for worker in workers)
+    assert complaints == []

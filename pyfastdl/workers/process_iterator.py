@@ -195,6 +195,8 @@ class ProcessIterator(Resumable, _MultiProcessingDataLoaderIter):
         with deferred(again=True):
             self._watch(False)
             super()._shutdown_workers()
+        if self._shutdown:
+            _queues.pop(id(self), None)
         if self._gave_back or not self._shutdown:
             return
         self._gave_back = True
@@ -271,6 +273,7 @@ class _Context:
 
     def Queue(self) -> Any:
         self._latest_queue = self._context.Queue()
+        _queues.setdefault(id(self._iterator), []).append(self._latest_queue)
         return self._latest_queue
 
     def Process(self, target: Any, args: tuple[Any, ...]) -> Any:
@@ -299,6 +302,9 @@ class _Context:
         return process
 
 
+# By iterator, until its workers were told to end: the collector, which calls destructors in any order, would close
+# pipes whose numbers are others' files by the time that something is sent there.
+_queues: dict[int, list[Any]] = {}
 _processes: Living[Any] = Living()
 
 
