@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pyfastdl.errors import LoaderError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyfastdl.order import Drawn, Order
 
 __all__ = ["Epoch"]
+
+_LOST = "an interrupt came between a batch and the training loop: start another epoch with iter(loader)"
 
 # Native counters that Stats has under the same name, and those under another.
 _COUNTERS = (
@@ -46,6 +49,8 @@ class Epoch:
         self._cut_short = ""  # why no more batches come, where some are missing
         self._fault: Exception | None = None  # of the sampler: raised when the batches before it are handed over
         self._exhausted = False
+        self._asked: deque[Drawn] = deque()  # for the batches that are on their way
+        self._torn = False  # something is half done: an interrupt there loses a batch
         self._counted: dict[str, Any] = {}  # when it was over
         self._started = self._latest = time.monotonic()
         self._failures = EpochFailures(loader._failures, order.handed_over > 0)
@@ -66,12 +71,19 @@ class Epoch:
                 "the next batch was asked for while this thread is waiting for one already (from a signal handler or a "
                 "sampler): take one batch at a time"
             )
-        with self._lock:
-            self._owner = threading.get_ident()
-            try:
-                values = self._next_values()
-            finally:
-                self._owner = None
+        try:
+            with self._lock:
+                self._owner = threading.get_ident()
+                try:
+                    values = self._next_values()
+                    self._torn = False
+                except Exception:
+                    self._torn = False
+                    raise
+                finally:
+                    self._owner = None
+        finally:
+            self._end_if_closing()
         views = self._loader._staging.views
         batch = (tuple(values[:views]) if self._loader._has_views else values[0], *values[views:])
         return batch[0] if len(batch) == 1 else batch
@@ -79,6 +91,9 @@ class Epoch:
     def _next_values(self) -> list[Any]:
         if self._closing:
             self._finish()
+        elif self._torn:
+            self._cut_short = _LOST
+            self._end()
         if self._batches is None:
             if self._cut_short:
                 raise LoaderError(self._cut_short)
@@ -101,14 +116,19 @@ class Epoch:
         whoever asks for another one, unless all were handed over: half an epoch must not look like a whole one."""
         if self._pid != os.getpid():
             self._batches = None
-        elif self._owner != threading.get_ident() and self._lock.acquire(blocking=False):
+        else:
+            self._closing = True
+            if self._owner != threading.get_ident():
+                self._end_if_closing()
+
+    def _end_if_closing(self) -> None:
+        """Unless it is in use: whoever uses it comes here after that. Ended by another thread, its pipeline might be
+        another epoch's by then."""
+        if self._closing and self._lock.acquire(blocking=False):
             try:
                 self._finish()
             finally:
                 self._lock.release()
-        else:
-            # In use: whoever uses it lets go of it. Ended from here, it might be another epoch's by then.
-            self._closing = True
 
     def _finish(self) -> None:
         """Ends the epoch, wherever it is. REQUIRES: nobody else uses it."""
@@ -132,7 +152,8 @@ class Epoch:
             self.close()
 
     def stats(self) -> Stats:
-        counters = self._counted if self._batches is None else self._batches.counters()
+        batches = self._batches
+        counters = self._counted if batches is None else batches.counters()
         values = {name: counters.get(name, 0) for name in _COUNTERS}
         values |= {name: counters.get(native, 0.0) for name, native in _RENAMED.items()}
         return Stats(**values, wall_s=self._latest - self._started, num_workers=self._loader.num_workers)
@@ -148,25 +169,46 @@ class Epoch:
                 self._cut_short = str(error)
                 self._end(broken=True)
                 raise
+            except Exception:  # of that batch
+                if self._asked:
+                    self._asked.popleft()
+                raise
             if outcome is not None:
+                self._torn = True  # until it is out
+                self._check_none_lost(outcome.drawn)
                 self._order.hand_over(outcome.drawn)
                 if outcome.error is not None:
                     raise outcome.error
                 self._fill()  # the threads go on while the training loop has this one
                 return outcome.values
+            self._check_none_lost(None)
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
             if self._exhausted:
                 return None
 
+    def _check_none_lost(self, came: Drawn | None) -> None:
+        """Batches come in order. With "skip" those before this one may have lost all their samples."""
+        while self._asked:
+            asked = self._asked.popleft()
+            if asked is came:
+                return
+            if self._loader.on_error != "skip":
+                self._cut_short = _LOST
+                self._end()
+                raise LoaderError(_LOST)
+
     def _fill(self) -> None:
         """Draws batches as long as some are wanted."""
         assert self._batches is not None
         while self._fault is None and not self._exhausted and self._batches.wants():
+            torn, self._torn = self._torn, True
             drawn = self._draw()
             if drawn is not None:
+                self._asked.append(drawn)
                 self._batches.put(drawn)
+            self._torn = torn
 
     def _draw(self) -> Drawn | None:
         try:

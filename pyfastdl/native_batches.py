@@ -50,8 +50,9 @@ class NativeBatches:
         self._waiting: deque[Drawn] = deque()  # drawn, not opened yet
         self._open: deque[Drawn] = deque()
         self._failures: list[Failure] = []
-        self._before: dict[str, Any] = {}  # the pipeline's counters when it was taken
-        self._done: dict[str, Any] = {}  # of pipelines already given back
+        # What another thread may look at any time: the pipeline, its counters when it was taken, and those of the
+        # pipelines before it.
+        self._counted: tuple[Pipeline | None, dict[str, Any], dict[str, Any]] = None, {}, {}
         self._pipeline: Pipeline | None = None
         self._use(pipelines.take(capacity))
 
@@ -92,12 +93,13 @@ class NativeBatches:
         return failures
 
     def counters(self) -> dict[str, Any]:
-        """What was counted in this epoch."""
-        if self._pipeline is None:
-            return self._done
-        now = self._pipeline.stats()
-        counted = {name: value - self._before[name] + self._done.get(name, 0) for name, value in now.items()}
-        counted["peak_memory"] = max(now["peak_memory"], self._done.get("peak_memory", 0))
+        """What was counted in this epoch. Any thread may ask."""
+        pipeline, before, done = self._counted
+        if pipeline is None:
+            return done
+        now = pipeline.stats()
+        counted = {name: value - before[name] + done.get(name, 0) for name, value in now.items()}
+        counted["peak_memory"] = max(now["peak_memory"], done.get("peak_memory", 0))
         return counted
 
     def close(self, broken: bool = False) -> None:
@@ -172,7 +174,7 @@ class NativeBatches:
 
     def _use(self, pipeline: Pipeline) -> Pipeline:
         pipeline.start_epoch(*self._key)
-        self._before = pipeline.stats()
+        self._counted = pipeline, pipeline.stats(), self._counted[2]
         self._pipeline = pipeline
         return pipeline
 
@@ -180,7 +182,7 @@ class NativeBatches:
         pipeline = self._pipeline
         if pipeline is not None:
             self._collect_failures()
-            self._done = self.counters()
+            self._counted = None, {}, self.counters()
             self._pipeline = None
         return pipeline
 

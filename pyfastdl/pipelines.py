@@ -40,7 +40,9 @@ class Pipelines:
         self._decoding = decoding
         self._config = config
         self._closed = False
-        self._idle: list[Pipeline] = []  # at most one; a list, because its pop() is atomic
+        # One at most, when nobody is in give_back(). No lock: append() and pop() are atomic, and what comes too late to
+        # be ended by close() ends itself.
+        self._idle: list[Pipeline] = []
         self._cell_sizes = [plan.static_output_size() for plan in plans]  # None: as the first image's
 
     def take(self, batch_size: int) -> Pipeline:
@@ -66,17 +68,22 @@ class Pipelines:
         """Takes a pipeline that nobody uses any more."""
         if not pipeline.usable_here():
             return
-        if self._closed or self._idle:
-            pipeline.close()
-            return
         pipeline.cancel()
         self._idle.append(pipeline)
+        self._end_idle(0 if self._closed else 1)
 
     def close(self) -> None:
         """Ends the idle one; those that come back later end then."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._end_idle(0)
+
+    def _end_idle(self, but: int) -> None:
+        while len(self._idle) > but:
+            try:
+                pipeline = self._idle.pop(0)
+            except IndexError:  # another thread took it
+                return
+            pipeline.close()
 
     def cell_sizes(self) -> list[tuple[int, int]]:
         """(height, width) of each view's images.

@@ -64,6 +64,30 @@ def test_of_threads():
         assert rest in (None, list(range(2, 12)))
 
 
+@pytest.mark.parametrize("functions", [[], [torch.clone]])
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_of_native_batches(functions, before, image_folder):
+    files = sorted(str(path) for path in image_folder.glob("*/*.jpg"))[:8]
+    transform = [T.Resize((8, 8)), *functions]
+    loader = pyfastdl.NativeLoader(files, 2, transform=transform, return_index=True, prefetch_factor=2, num_workers=1)
+    names = {"_next_values", "_take", "_fill", "_draw", "_check_none_lost", "hand_over", "_outcome", "_taken"}
+    if not functions:  # else there are `with` statements in these
+        names |= {"put", "_open_waiting", "next", "poll"}
+
+    def make():
+        epoch = iter(loader)
+        for number in range(before):
+            assert next(epoch)[1].tolist() == [2 * number, 2 * number + 1]
+        return epoch
+
+    cut_short = 0
+    for epoch in interrupted(make, names, next):
+        rest = in_a_thread(lambda epoch=epoch: rest_of(index for _, index in epoch))
+        cut_short += rest is None
+        assert rest in (None, list(range(2 * before, 8)))
+    assert cut_short > 0
+
+
 def test_a_wait_needs_no_lock():
     """A Condition's would take the lock again afterwards, and let go of a worker's where an interrupt comes then."""
     pool = ThreadPool(fixed_width(1), None, False)

@@ -33,6 +33,59 @@ def epoch_of(loader):
     return loader.state_dict()["epoch"]
 
 
+def test_an_epoch_that_is_closed_while_a_batch_is_taken(files):
+    """It is over then, whoever came first, and the next one is whole."""
+    loader = native(files, shuffle=False, prefetch_factor=2)
+
+    def take(epoch):
+        try:
+            return next(epoch)[1].tolist()
+        except pyfastdl.LoaderError:
+            return [0, 1]
+
+    names = {"__next__", "_next_values", "_take", "_end_if_closing", "close", "_finish", "_end"}
+    for epoch, got, _ in interleaved(names, lambda: iter(loader), take, lambda epoch: epoch.close()):
+        assert got == [0, 1]
+        assert epoch._batches is None
+        assert [index.tolist() for _, index in loader] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_figures_that_are_asked_for_while_a_batch_is_taken(files):
+    batches = []
+
+    def all_of(loader):
+        batches[:] = loader
+        return len(batches)
+
+    names = {"_end", "_release", "_use", "_grow", "close", "give_back"}
+    samplers = [[[0], [1], [2, 3, 4], [5]]]  # a larger batch needs another pipeline
+
+    def make():
+        return pyfastdl.NativeLoader(files, batch_sampler=samplers[0], transform=[T.Resize((8, 8))], num_workers=1)
+
+    for loader, count, stats in interleaved(names, make, all_of, lambda loader: loader.stats()):
+        assert count == 4
+        assert 0 <= stats.samples <= 6
+        assert loader.stats().samples == 6
+
+
+def test_pipelines_that_come_back_while_the_loader_is_closed(files):
+    def make():
+        loader = native(files)
+        loader.epochs = [iter(loader), iter(loader)]
+        return loader
+
+    def end_one(loader):
+        loader.epochs[0].close()
+
+    def end_other(loader):
+        loader.epochs[1].close()
+
+    for others in (end_other, lambda loader: loader.close()):
+        for loader, _, _ in interleaved({"give_back", "_end_idle"}, make, end_one, others):
+            assert len(loader._pipelines._idle) <= 1 - loader._closed
+
+
 # -- which epoch is next, and where it is
 
 
