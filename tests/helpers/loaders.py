@@ -24,9 +24,12 @@ Point = collections.namedtuple("Point", "x y")
 
 
 #: For a program's head: interrupt_after(seconds) has it interrupted then, or by send() all that it names. By one thread
-#: that is there already: within Thread.start() an interrupt may have threading release a lock that nobody holds.
+#: that is there already: within Thread.start() an interrupt may have threading release a lock that nobody holds. A
+#: program that hangs ends, and says where it was.
 INTERRUPTER = """
-import os, queue, signal, threading, time
+import faulthandler, os, queue, signal, threading, time
+
+faulthandler.dump_traceback_later(100, exit=True)
 
 def interrupter(send=lambda: os.kill(os.getpid(), signal.SIGINT)):
     asked = queue.SimpleQueue()
