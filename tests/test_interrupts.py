@@ -7,6 +7,7 @@ import time
 
 import pytest
 import torch
+from file_datasets import numbered
 from interleaving import Other, at_line, traced
 from loaders import By
 
@@ -62,6 +63,47 @@ def test_of_threads():
     for iterator in interrupted(make, NEXT, next):
         rest = in_a_thread(lambda iterator=iterator: rest_of(iterator))
         assert rest in (None, list(range(2, 12)))
+
+
+@pytest.mark.parametrize(("workers", "persistent"), [(0, False), (2, False), (2, True)])
+def test_of_folders_that_are_loaded_natively(workers, persistent, image_folder):
+    """Also where the iterator is used again for the next epoch."""
+    loader = pyfastdl.DataLoader(
+        numbered(image_folder, length=8),
+        2,
+        num_workers=workers,
+        persistent_workers=persistent,
+        worker_mode="native",
+    )
+
+    def make():
+        iterator = iter(loader)
+        assert next(iterator)[1].tolist() == [0, 1]
+        return iterator
+
+    cut_short = 0
+    for iterator in interrupted(make, {"_next_batch", "_ask", "_outcome", "_through", "through"}, next):
+        rest = in_a_thread(lambda iterator=iterator: rest_of(target for _, target in iterator))
+        cut_short += rest is None
+        assert rest in (None, list(range(2, 8)))
+    assert cut_short > 0
+
+
+def test_an_interrupt_behind_what_was_left_out_takes_nothing(monkeypatch):
+    """While the next batch is waited for, after one that lost all its samples."""
+
+    def make(index):
+        if index < 2:
+            raise ValueError("bad")
+        return index
+
+    loader = pyfastdl.DataLoader(By(make), 2, num_workers=2, worker_mode="thread", on_error="skip")
+    iterator = iter(loader)
+    wait, calls = iterator._pool.wait, itertools.count()
+    monkeypatch.setattr(iterator._pool, "wait", lambda *args: interrupt() if next(calls) == 1 else wait(*args))
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    assert rest_of(iterator) == list(range(2, 12))
 
 
 @pytest.mark.parametrize("functions", [[], [torch.clone]])

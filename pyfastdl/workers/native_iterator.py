@@ -91,7 +91,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
         self._tasks: deque[_Task] = deque()
         self._early: Outcome | None = None
         self._drawn = 0
-        self._started = self._exhausted = False
+        self._started = self._exhausted = self._torn = False
         if self._eager:
             self._start()
 
@@ -147,6 +147,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             )
         batch: Any = NOTHING
         while batch is NOTHING:
+            self._torn = False  # what was left out is through
             batch = self._next_batch()
         if self._pinning is not None:
             batch = self._pinning(batch)
@@ -162,6 +163,7 @@ class NativeIterator(Resumable, _BaseDataLoaderIter):
             raise StopIteration
         task = self._tasks[0]
         outcome = None if task.drawn is None else self._outcome(task.drawn)
+        self._torn = True  # unless all of what follows is done, a batch is missing
         self._tasks.popleft()
         if outcome is None or isinstance(outcome.error, SampleError):
             if not self._lazy:

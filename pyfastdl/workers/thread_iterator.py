@@ -161,6 +161,7 @@ class ThreadIterator(Resumable):
             )
         batch: Any = NOTHING
         while batch is NOTHING:
+            self._torn = False  # what was left out is through
             batch = self._next_batch()
         return batch if self._move is None else self._move(batch)
 
